@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A watched engine notes the names that it is asked to lock, and calls then after so
-// many.
+// A watched engine records the names that it is asked to lock, and calls then at request number
+// after.
 type watched struct {
 	driver.Forward
 	mu    sync.Mutex // guards the rest
@@ -44,7 +44,7 @@ func leaves(t *testing.T, store *mem.Engine) {
 	}
 }
 
-// TestRun measures everything, under names of its own, and leaves nothing.
+// TestRun checks that a run measures everything, under names of its own, and leaves nothing.
 func TestRun(t *testing.T) {
 	store := mem.New(nil)
 	engine := watch(store)
@@ -89,8 +89,8 @@ func TestRun(t *testing.T) {
 	leaves(t, store)
 }
 
-// TestInterrupted ends the run at many points: nothing is left, and it says why it
-// ended.
+// TestInterrupted ends the run at many points. Nothing must be left, and the error must be the
+// cause of the end.
 func TestInterrupted(t *testing.T) {
 	why := errors.New("by a test")
 	for _, after := range []int{1, 2, 10, 100, 500} {
@@ -112,7 +112,7 @@ func TestInterrupted(t *testing.T) {
 	leaves(t, store)
 }
 
-// TestTooSlow: the end comes before all is measured, and what was measured is returned.
+// TestTooSlow checks that a run that ends before all is measured returns what it has measured.
 func TestTooSlow(t *testing.T) {
 	store := mem.New(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond) // while many work, or before the hand-overs

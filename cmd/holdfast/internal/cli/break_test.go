@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A changing store changes right after the first look at it.
+// A changing store changes right after its first Inspect.
 type changing struct {
 	driver.Forward
 	change func()
@@ -29,8 +29,8 @@ func (c *changing) Inspect(ctx context.Context, name string) (lockinfo.LockState
 	return lock, err
 }
 
-// TestBreakLeavesSuccessor: the holder that break has seen gives the lock back
-// before break reaches the store, and another has it by then. That one keeps it.
+// TestBreakLeavesSuccessor: the holder that break has seen releases the lock before break reaches
+// the store, and another client has the lock by then. That client keeps the lock.
 // INVARIANT I6.
 func TestBreakLeavesSuccessor(t *testing.T) {
 	ctx, store := t.Context(), mem.New(nil)

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestDurationFlag checks the flag around it: its default, its argument, and that
-// help names both.
+// TestDurationFlag checks the flags of durationVar: defaults, arguments and help.
 func TestDurationFlag(t *testing.T) {
 	var ttl, pause time.Duration
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

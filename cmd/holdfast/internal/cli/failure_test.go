@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// fails runs the program with a store that is not there. It must answer with one
-// object, whose message is on standard error too.
+// fails runs the program with a store that is not there. The program must print one object, whose
+// message is on standard error, too.
 func fails(t *testing.T, status int, code string, args ...string) {
 	t.Helper()
 	env := map[string]string{"HOLDFAST_STORE": "redis://ada:s3cret@127.0.0.1:1"}
@@ -35,8 +35,8 @@ func fails(t *testing.T, status int, code string, args ...string) {
 	}
 }
 
-// TestOthersTextIsPlain: no text of another client reaches the terminal as it is, neither in a
-// message nor in JSON.
+// TestOthersTextIsPlain checks that control characters in the texts of another client do not reach
+// the terminal, neither in a message nor in JSON.
 func TestOthersTextIsPlain(t *testing.T) {
 	dir := t.TempDir()
 	store := "sqlite://" + filepath.Join(dir, "locks.db")
@@ -77,8 +77,8 @@ func jsonCommands(cmd *cobra.Command, words ...string) (all [][]string) {
 	return all
 }
 
-// TestJSONOnFailure: whoever asks for JSON gets JSON, from each command that has it,
-// whether its arguments are wrong or its store is not there.
+// TestJSONOnFailure checks that commands with --json print JSON when they fail: all of them if
+// their arguments are wrong, and many if their store is not there.
 func TestJSONOnFailure(t *testing.T) {
 	commands := jsonCommands(Tree())
 	if len(commands) < 10 {

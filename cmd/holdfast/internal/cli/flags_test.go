@@ -18,9 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "add what is new to testdata/flags.txt")
 
-// TestFlags compares all commands and flags with the list on which scripts rely.
-// What is new has to be added to it, with -update. What is in the list is a promise:
-// only whoever breaks it deletes a line, by hand.
+// TestFlags compares all commands and flags with the list on which scripts rely. Add new ones to it
+// with -update. A line in the list is a promise: if you must break it, delete the line by hand.
 func TestFlags(t *testing.T) {
 	file := filepath.Join("testdata", "flags.txt")
 	data, err := os.ReadFile(file)
@@ -49,8 +48,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// allFlags returns a line for each command, each other name of it, and each flag with
-// its letter, its names in flock(1) and what it takes.
+// allFlags returns a line for each command, each alias, and each flag with its letter, its names in
+// flock(1) and its type.
 func allFlags(cmd *cobra.Command) (lines []string) {
 	path := cmd.CommandPath()
 	lines = append(lines, path)
@@ -78,7 +77,7 @@ func allFlags(cmd *cobra.Command) (lines []string) {
 	return lines
 }
 
-// TestFlagsForSpecialCases: their heading stands among the flags, and not in the examples.
+// TestFlagsForSpecialCases checks that their heading stands below the heading of the flags.
 func TestFlagsForSpecialCases(t *testing.T) {
 	found := 0
 	for _, cmd := range Tree().Commands() {

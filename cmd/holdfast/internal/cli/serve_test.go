@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/serve"
 )
 
-// TestMayListen: where other hosts come, somebody has said who may do what.
+// TestMayListen checks that an address that other hosts can reach needs --callers or --insecure.
 func TestMayListen(t *testing.T) {
 	for _, c := range []struct {
 		flags   serveFlags

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestVersionHasTheCommit: what the go command has noted of the checkout is told.
+// TestVersionHasTheCommit checks that the version contains the commit that the go command recorded.
 func TestVersionHasTheCommit(t *testing.T) {
 	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A stage is a store, and a server for it, on which a fleet plays.
+// A stage is a store with a server and a fleet.
 type stage struct {
 	engine *mem.Engine
 	fleet  *Fleet
@@ -27,8 +27,8 @@ type stage struct {
 	answers map[string]int // by path and status
 }
 
-// perform has a fleet play for a time, and calls look every quarter of a second. It must
-// run in a bubble.
+// perform runs a fleet for a time, and calls look every quarter of a second. It must run in a
+// bubble of synctest.
 func perform(t *testing.T, seed uint64, last time.Duration, look func(*stage)) *stage {
 	t.Helper()
 	s := &stage{engine: mem.New(&mem.Options{History: true}), answers: map[string]int{}}
@@ -53,7 +53,7 @@ func perform(t *testing.T, seed uint64, last time.Duration, look func(*stage)) *
 	for began := time.Now(); time.Since(began) < last; time.Sleep(250 * time.Millisecond) {
 		look(s)
 	}
-	deaf() // how it ends is another thing
+	deaf() // events of the end do not count
 	began := time.Now()
 	s.fleet.Stop()
 	if took := time.Since(began); took > 2*time.Second {
@@ -65,8 +65,8 @@ func perform(t *testing.T, seed uint64, last time.Duration, look func(*stage)) *
 	return s
 }
 
-// TestFleet: within a few minutes there is all to be seen that the page can show, and when
-// the fleet has ended nobody but the person has anything.
+// TestFleet checks that all that the page can show occurs within a few minutes, and that only the
+// person holds a lock after the fleet has ended.
 func TestFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[string]int{}
@@ -102,10 +102,10 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// look notes what there is to be seen now.
+// look counts what can be seen now.
 func (s *stage) look(t *testing.T, seen map[string]int) {
 	t.Helper()
-	holds, waits := map[string][]string{}, map[string]string{} // names by who has them; the name that each waits for
+	holds, waits := map[string][]string{}, map[string]string{} // the names that each process holds; the name that it waits for
 	for listed, err := range s.engine.List(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func (s *stage) look(t *testing.T, seen map[string]int) {
 	for _, names := range holds {
 		note(seen, "several names", len(names) > 2)
 	}
-	blockedBy := func(who string) string { // who has what who waits for
+	blockedBy := func(who string) string { // the process that blocks who
 		for other, names := range holds {
 			if waits[who] != "" && slices.Contains(names, waits[who]) {
 				return other
@@ -156,8 +156,8 @@ func note(seen map[string]int, what string, is bool) {
 	}
 }
 
-// wantNobodyElse checks that a fleet that has ended has given back what it had, but for the
-// person's, and what a minimum hold keeps closed, or has run out since.
+// wantNobodyElse checks that a fleet that has ended has released all locks but the person's. It
+// waits for minimum holds and TTLs to pass.
 func (s *stage) wantNobodyElse(t *testing.T) {
 	t.Helper()
 	time.Sleep(time.Minute)
@@ -176,14 +176,14 @@ func (s *stage) wantNobodyElse(t *testing.T) {
 	}
 }
 
-// TestSameSeed gives the same fleet: who there is, and the names that each of them asks for,
-// in the same order. Another seed gives others.
+// TestSameSeed checks that a seed always gives the same processes, which acquire the same names in
+// the same order, and that another seed gives others.
 func TestSameSeed(t *testing.T) {
 	play := func(seed uint64) (names map[string][]string) {
 		synctest.Test(t, func(t *testing.T) {
 			names = map[string][]string{}
 			for _, e := range perform(t, seed, time.Minute, func(*stage) {}).events {
-				if e.Kind.Begins() && !strings.HasPrefix(e.Name, "onetime") { // which the server takes
+				if e.Kind.Begins() && !strings.HasPrefix(e.Name, "onetime") { // the server acquires those
 					who := fmt.Sprint(e.Holder.Host, " ", e.Holder.Program, " ", e.Holder.PID)
 					names[who] = append(names[who], e.Name)
 				}
@@ -197,7 +197,7 @@ func TestSameSeed(t *testing.T) {
 		if common == 0 || !slices.Equal(names[:common], again[who][:common]) {
 			t.Errorf("%s took %q, and then %q", who, names, again[who])
 		}
-		if other[who] != nil && !strings.HasPrefix(who, "desk-17") { // a person has no number
+		if other[who] != nil && !strings.HasPrefix(who, "desk-17") { // a person has no process ID
 			t.Errorf("another seed has %s as well", who)
 		}
 	}

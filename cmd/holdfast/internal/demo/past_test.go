@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestPast: a demo that has just begun has charts of 15 minutes, with few losses; and each lease
-// of its past has ended, with a token below those that come.
+// TestPast checks that a new demo has charts of 15 minutes with few losses. Each lease of its past
+// has ended, and its token is less than present ones.
 func TestPast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := WithPast(mem.New(&mem.Options{History: true}), 1)
@@ -66,7 +66,7 @@ func TestPast(t *testing.T) {
 	})
 }
 
-// TestCalm: in ten minutes of the fleet so few leases are lost that each is worth a look.
+// TestCalm checks that a fleet loses so few leases in ten minutes that each is worth a look.
 func TestCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		losses := map[string]int{}

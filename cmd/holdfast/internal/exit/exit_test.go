@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// TestEveryCodeHasAStatus: no error ends in a status that nobody has chosen.
+// TestEveryCodeHasAStatus checks that each code either has a status or is listed here without one.
 func TestEveryCodeHasAStatus(t *testing.T) {
-	later := []string{ // the same command may succeed
+	later := []string{ // for these the same command may succeed later
 		"store-unavailable", "outcome-unknown", "closed", "not-replicated", "too-many-attempts",
 		"broken", "lost", "max-hold", "stalled", "left", "token-stale", "marks-full",
 	}

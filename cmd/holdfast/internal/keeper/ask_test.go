@@ -69,7 +69,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskDoesNotWaitForEver: a process that is stopped accepts, and says nothing.
+// TestAskDoesNotWaitForEver checks that Ask ends with its context if the other process does not
+// reply.
 func TestAskDoesNotWaitForEver(t *testing.T) {
 	s, err := Listen(environ(short(t)))
 	if err != nil {
@@ -83,8 +84,8 @@ func TestAskDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-// TestSilentPeersHoldNobodyUp: connections that send nothing, and as many as one
-// likes, keep nobody else from an answer for long.
+// TestSilentPeersHoldNobodyUp checks that connections that send nothing do not delay the answer to
+// another connection for long.
 func TestSilentPeersHoldNobodyUp(t *testing.T) {
 	s := listen(t, short(t), echo)
 	for range 15 {
@@ -101,8 +102,8 @@ func TestSilentPeersHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// TestDirectoryIsPrivate: a directory that somebody else could open or replace is
-// not used.
+// TestDirectoryIsPrivate checks that a directory that another user could open or replace is not
+// used.
 func TestDirectoryIsPrivate(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, runtime string) error{
 		"open to others": func(_ *testing.T, runtime string) error {
@@ -135,7 +136,7 @@ func TestDirectoryIsPrivate(t *testing.T) {
 	}
 }
 
-// TestPathIsShort: a path that sockets do not take is not tried.
+// TestPathIsShort checks that a path that is too long for sockets is not used.
 func TestPathIsShort(t *testing.T) {
 	long := filepath.Join(short(t), strings.Repeat("x", 60))
 	if err := os.Mkdir(long, 0o700); err != nil {
@@ -150,8 +151,8 @@ func TestPathIsShort(t *testing.T) {
 	}
 }
 
-// TestSweep: what a killed process left behind is deleted, and neither what lives
-// nor what is being made.
+// TestSweep checks that the socket of a killed process is deleted, but neither a live one nor one
+// that is being made.
 func TestSweep(t *testing.T) {
 	dir := short(t)
 	live, killed, young := listen(t, dir, echo), listen(t, dir, echo), listen(t, dir, echo)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKeeperStartsNoKeeper: a program that did not notice that it is to be a keeper, and went
-// on as if it were not, would start one that does the same.
+// TestKeeperStartsNoKeeper checks that a keeper cannot start a keeper. Otherwise a program that
+// overlooked its own role would start another one like itself, without end.
 func TestKeeperStartsNoKeeper(t *testing.T) {
 	if len(os.Args) > 1 && os.Args[1] == Command {
 		t.Fatal("this program was started as a keeper, and runs its tests")

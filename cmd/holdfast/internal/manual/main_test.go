@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestPage: docs/reference/cli.md is what --help prints.
+// TestPage checks that docs/reference/cli.md is what --help prints.
 func TestPage(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "cli.md"))
 	if err != nil {
@@ -28,8 +28,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestExamples: the help of every command has two examples at least, each of which
-// is a line that somebody may type.
+// TestExamples checks that the help of every command has at least two examples, and a summary
+// without a full stop.
 func TestExamples(t *testing.T) {
 	example := regexp.MustCompile(`(?m)^  (\S.*)?\bholdfast\b`)
 	each(cli.Tree(), func(c *cobra.Command) {
@@ -42,8 +42,7 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// TestManualPages: there is a page for every command, which groff takes without a
-// warning.
+// TestManualPages checks that every command has a page that groff formats without a warning.
 func TestManualPages(t *testing.T) {
 	testsvc.Need(t, "groff", "groff-base", "groff")
 	dir := t.TempDir()

@@ -23,9 +23,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 )
 
-// TestCommandsInPages: what the pages and --help show of shells, crontabs, units and
-// configurations can be read, and each command of holdfast in it is one that the built
-// binary takes, with its store out of reach.
+// TestCommandsInPages checks that shell scripts, crontabs, units and configurations in the pages
+// and in --help can be parsed, and that the built binary accepts their commands of holdfast, with
+// the store out of reach.
 func TestCommandsInPages(t *testing.T) {
 	c := newChecker(t)
 	for _, b := range blocksOfPages(t) {
@@ -74,8 +74,8 @@ func TestWrongCommandsAreFound(t *testing.T) {
 	}
 }
 
-// TestCommandsInSentences: where pages name a command of holdfast in a sentence or a table,
-// there is one, with these flags. Blocks have whole commands; these may be parts.
+// TestCommandsInSentences checks that commands and flags in the sentences and tables of pages
+// exist. Blocks have whole commands; these may be parts.
 func TestCommandsInSentences(t *testing.T) {
 	inline, found := regexp.MustCompile("`(holdfast [a-z][^`\n]*)`"), 0
 	for page, text := range textsOfPages(t) {
@@ -92,11 +92,11 @@ func TestCommandsInSentences(t *testing.T) {
 	}
 }
 
-// blocksOfPages returns the blocks of all pages but those that are written by a program.
+// blocksOfPages returns the blocks of all pages except generated ones.
 func blocksOfPages(t *testing.T) (all []codeblock.Block) {
 	t.Helper()
 	for page, text := range textsOfPages(t) {
-		blocks, _ := codeblock.Find(page, text) // archtest tells the problems
+		blocks, _ := codeblock.Find(page, text) // archtest reports the problems
 		all = append(all, blocks...)
 	}
 	return all
@@ -125,8 +125,8 @@ func textsOfPages(t *testing.T) map[string]string {
 	return all
 }
 
-// A checker tries commands with a binary of its own, which takes a directory of ours
-// for /, and where no store can be used.
+// A checker tries commands with a binary of its own, which takes a temporary directory for / and
+// has no usable store.
 type checker struct {
 	t      *testing.T
 	binary string
@@ -149,7 +149,7 @@ func newChecker(t *testing.T) *checker {
 	return c
 }
 
-// check returns what is wrong with a block.
+// check returns the problems of a block.
 func (c *checker) check(b codeblock.Block) []error {
 	switch b.Kind {
 	case "sh", "bash":
@@ -168,8 +168,7 @@ func (c *checker) check(b codeblock.Block) []error {
 	return nil
 }
 
-// typed returns what was typed in a session: behind "$ ", and behind "> " where that
-// goes on.
+// typed returns the input of a session: the lines after a prompt.
 func typed(session string) (all string) {
 	for line := range strings.Lines(session) {
 		for _, prompt := range []string{"$ ", "> ", "# "} {
@@ -181,7 +180,7 @@ func typed(session string) (all string) {
 	return all
 }
 
-// shell reads a script, and tries what calls holdfast in it.
+// shell parses a script, and tries its commands of holdfast.
 func (c *checker) shell(b codeblock.Block, script string) (problems []error) {
 	language := syntax.LangPOSIX
 	if b.Kind == "bash" {
@@ -204,7 +203,7 @@ func (c *checker) shell(b codeblock.Block, script string) (problems []error) {
 	return problems
 }
 
-// valueOf returns what a word may be when a script runs.
+// valueOf returns a value that a word of a script may have.
 func valueOf(parts []syntax.WordPart) (value string) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -227,10 +226,10 @@ func valueOf(parts []syntax.WordPart) (value string) {
 	return value
 }
 
-// before are the words that may stand before holdfast in a command.
+// before matches the words that may stand before holdfast in a command.
 var before = regexp.MustCompile(`^(sudo|exec|env|nohup|time|command|\w+=.*)$`)
 
-// call tries a command if it is one of holdfast, and reads the script that it runs.
+// call tries a command if it is one of holdfast, and checks the script that it runs.
 func (c *checker) call(b codeblock.Block, words []string) (problems []error) {
 	for len(words) > 0 && before.MatchString(words[0]) {
 		words = words[1:]
@@ -260,14 +259,14 @@ func (c *checker) call(b codeblock.Block, words []string) (problems []error) {
 }
 
 const (
-	nowhere   = "sqlite:///nowhere/at/all.db" // a store that cannot be
+	nowhere   = "sqlite:///nowhere/at/all.db" // a store that cannot exist
 	elsewhere = "192.0.2.1:1"                 // an address of no host
 )
 
-// try calls the binary. Its arguments are right unless it says that they are not.
+// try runs the binary. The arguments are wrong if it ends with exit.Usage.
 func (c *checker) try(b codeblock.Block, words []string) []error {
 	if slices.Contains(words, "--demo") {
-		words = append(slices.Clip(words), "--listen", elsewhere) // it has a store of its own, and would go on
+		words = append(slices.Clip(words), "--listen", elsewhere) // a demo has a store of its own, and would not end
 	}
 	status, said := c.run(words, "HOLDFAST_STORE="+nowhere)
 	if status != exit.Usage {
@@ -276,7 +275,7 @@ func (c *checker) try(b codeblock.Block, words []string) []error {
 	return []error{fmt.Errorf("%s: holdfast %s: %s", b.At(), strings.Join(words, " "), said)}
 }
 
-// run returns the exit status of the binary, and what it said.
+// run returns the exit status of the binary, and its output.
 func (c *checker) run(words []string, env ...string) (int, string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
@@ -296,10 +295,10 @@ func (c *checker) run(words []string, env ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), strings.TrimSpace(string(out))
 }
 
-// hosts finds the servers in the URL of a store.
+// hosts matches the servers in the URL of a store.
 var hosts = regexp.MustCompile(`[^/,@?]+(,|/|\?|$)`)
 
-// store checks a URL: it is one that holdfast takes, and whose servers are out of reach.
+// store checks that holdfast accepts a URL, with servers that are out of reach.
 func (c *checker) store(b codeblock.Block, raw string) []error {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if !strings.HasPrefix(rest, "/") {
@@ -323,10 +322,10 @@ func (c *checker) store(b codeblock.Block, raw string) []error {
 	return nil
 }
 
-// cronLine is when, and what.
+// cronLine matches the times and the command of a line.
 var cronLine = regexp.MustCompile(`^(@\w+|[-0-9*/,]+(?:\s+[-0-9A-Za-z*/,]+){4})\s+(.*)$`)
 
-// crontab reads the lines of a user's crontab, or of /etc/cron.d.
+// crontab checks the lines of a user's crontab, or of /etc/cron.d.
 func (c *checker) crontab(b codeblock.Block) (problems []error) {
 	for line := range strings.Lines(b.Text) {
 		line = strings.TrimSpace(line)
@@ -350,7 +349,7 @@ func (c *checker) crontab(b codeblock.Block) (problems []error) {
 	return problems
 }
 
-// unit tries the commands of a unit of systemd.
+// unit tries the commands of a systemd unit.
 func (c *checker) unit(b codeblock.Block) (problems []error) {
 	for _, m := range regexp.MustCompile(`(?m)^Exec\w+=[-@:+!]*(.*)$`).FindAllStringSubmatch(b.Text, -1) {
 		problems = append(problems, c.shell(b, m[1])...)
@@ -358,7 +357,7 @@ func (c *checker) unit(b codeblock.Block) (problems []error) {
 	return problems
 }
 
-// configuration has the binary read a holdfast.conf.
+// configuration checks that the binary can read a holdfast.conf.
 func (c *checker) configuration(b codeblock.Block) []error {
 	text := regexp.MustCompile(`(?m)^(store\s*=\s*\w+://(?:[^@\n]*@)?)[^/?\n]*`).ReplaceAllString(b.Text, "${1}127.0.0.1:1")
 	file := filepath.Join(c.root, "etc", "holdfast.conf")
@@ -372,10 +371,10 @@ func (c *checker) configuration(b codeblock.Block) []error {
 	return nil
 }
 
-// aFlag finds flags in the form of a command.
+// aFlag matches flags in the form of a command.
 var aFlag = regexp.MustCompile(`(?:^|[\s\[|])(--[a-z-]+|-[a-zA-Z])\b`)
 
-// usages checks the forms of commands: that there are such commands and flags.
+// usages checks that the commands and flags in forms of commands exist.
 func usages(b codeblock.Block) (problems []error) {
 	for line := range strings.Lines(b.Text) {
 		words := strings.Fields(line)
@@ -388,7 +387,7 @@ func usages(b codeblock.Block) (problems []error) {
 			problems = append(problems, fmt.Errorf("%s: there is no command %s (%w)", b.At(), words[1], err))
 			continue
 		}
-		cmd.InheritedFlags() // has Flags know them
+		cmd.InheritedFlags() // adds them to Flags
 		for _, m := range aFlag.FindAllStringSubmatch(strings.TrimSuffix(line, "\n"), -1) {
 			name := strings.TrimLeft(m[1], "-")
 			if found := cmd.Flags().Lookup(name); found == nil && (len(name) > 1 || cmd.Flags().ShorthandLookup(name) == nil) {

@@ -35,7 +35,7 @@ func TestWatchdog(t *testing.T) {
 		{[]string{"WATCHDOG_USEC=0"}, 0},
 		{[]string{"WATCHDOG_USEC=-1"}, 0},
 		{[]string{"WATCHDOG_USEC=soon"}, 0},
-		{[]string{"WATCHDOG_USEC=9223372036854775807"}, 0}, // nobody means that
+		{[]string{"WATCHDOG_USEC=9223372036854775807"}, 0}, // too long to be meant
 	} {
 		if got := Watchdog(env(test.env...)); got != test.want {
 			t.Errorf("%q: %s, want %s", test.env, got, test.want)
@@ -60,8 +60,7 @@ func TestFind(t *testing.T) {
 	silent.Close()
 }
 
-// TestMessages sends messages from one side to the other, by a path and by an abstract
-// name where the system has those.
+// TestMessages sends messages from one side to the other, by a path and by an abstract name.
 func TestMessages(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "s"), fmt.Sprintf("@holdfast-test-%d", os.Getpid())} {
 		s, err := Listen(path)
@@ -88,11 +87,11 @@ func TestMessages(t *testing.T) {
 		}
 		stop()
 		s.Close()
-		m.Tell("READY=1") // to nobody
+		m.Tell("READY=1") // the socket is closed
 	}
 }
 
-// TestTellDoesNotWait: a manager that does not read holds nothing up for long.
+// TestTellDoesNotWait checks that a manager that does not read delays Tell only shortly.
 func TestTellDoesNotWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// feed returns a capture that a writer has written text to. The writer is not
-// closed: it is as if a process in the background went on.
+// feed returns a capture that a writer has written text to. The writer stays open, as if a process
+// in the background had it.
 func feed(t *testing.T, out io.Writer, limit int, text string) *capture {
 	t.Helper()
 	c, w, err := newCapture(out, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.Close() }) // of a pipe
+	t.Cleanup(func() { _ = w.Close() }) // closing a pipe does not fail
 	write(t, w, text)
 	return c
 }
@@ -32,7 +32,7 @@ func write(t *testing.T, w *os.File, text string) {
 	}
 }
 
-// TestCaptureKeepsAndPassesOn checks what is kept up to the limit and beyond
+// TestCaptureKeepsAndPassesOn checks what a capture keeps and passes on, up to the limit and beyond
 // it, while a process in the background keeps the pipe open.
 func TestCaptureKeepsAndPassesOn(t *testing.T) {
 	const limit = 200_000
@@ -51,7 +51,7 @@ func TestCaptureKeepsAndPassesOn(t *testing.T) {
 	}
 }
 
-// A stuckWriter takes nothing until it is closed.
+// A stuckWriter blocks until release is closed.
 type stuckWriter struct{ release chan struct{} }
 
 func (s stuckWriter) Write(p []byte) (int, error) {
@@ -59,8 +59,8 @@ func (s stuckWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestCaptureOfASlowReader checks that a reader who does not read holds up
-// neither the command nor its end.
+// TestCaptureOfASlowReader checks that a reader that does not read delays neither the command nor
+// its end.
 func TestCaptureOfASlowReader(t *testing.T) {
 	stuck := stuckWriter{make(chan struct{})}
 	text := strings.Repeat("x", 900_000) // much more than a pipe holds
@@ -107,7 +107,7 @@ func TestCaptureHoldsBackWhatIsTooLong(t *testing.T) {
 		t.Error("it is not too long")
 	}
 	<-c.done
-	_ = w.Close() // of a pipe
+	_ = w.Close() // closing a pipe does not fail
 }
 
 // A brokenWriter fails at once.
@@ -117,8 +117,7 @@ var errBroken = errors.New("broken by a test")
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestCaptureOfABrokenReader checks that a reader who goes away changes
-// nothing in what is kept.
+// TestCaptureOfABrokenReader checks that a reader that goes away does not change what is kept.
 func TestCaptureOfABrokenReader(t *testing.T) {
 	text := strings.Repeat("x", 300_000)
 	c := feed(t, brokenWriter{}, 1_000_000, text)

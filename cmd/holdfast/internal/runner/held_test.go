@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParse: what is written is read, and what nobody has written is nobody's.
+// TestParseHeld checks that ParseHeld reads what String writes, and no locks in other text.
 func TestParseHeld(t *testing.T) {
 	locks := Held{{41, "redis://h:1/2?prefix=a%20b", "a b"}, {42, "sqlite:///a b.db", "x/ "}}
 	const text = "41 redis://h:1/2?prefix=a%20b a b\n42 sqlite:///a%20b.db x/ "

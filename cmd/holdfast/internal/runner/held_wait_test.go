@@ -21,7 +21,7 @@ const (
 	shares = lockinfo.Shared
 )
 
-// holds is a lease with a mode and a token.
+// holds returns a lease with a token and a mode.
 func holds(token uint64, m lockinfo.Mode) lockinfo.Holding {
 	return lockinfo.Holding{Token: token, Mode: m, LeaseID: "l", ExpiresIn: time.Minute}
 }
@@ -36,13 +36,13 @@ func waits(m lockinfo.Mode, pid int) lockinfo.Place {
 	return lockinfo.Place{Mode: m, Holder: lockinfo.Holder{Host: host, PID: pid}}
 }
 
-// TestBlock tells which states keep a command waiting for itself, whose outer runs
-// hold the tokens 1 and 2.
+// TestBlock checks in which states a command would wait for itself. Its outer runs hold the tokens
+// 1 and 2.
 func TestBlock(t *testing.T) {
-	const other = 9 // a token, and the process that waits
+	const other = 9 // a token and a process of another run
 	me := os.Getpid()
 	for what, c := range map[string]struct {
-		of      lockinfo.Mode // kind and limit of those who have it
+		of      lockinfo.Mode // kind and limit of the lock
 		holders []lockinfo.Holding
 		queue   []lockinfo.Place
 		want    lockinfo.Mode
@@ -82,8 +82,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// A scene is a store in memory, and a client of an outer run, of an inner one and
-// of a stranger.
+// A scene is a store in memory, with clients of an outer run, of an inner run and of another
+// process.
 type scene struct {
 	outer, inner, other *holdfast.Client
 }
@@ -103,7 +103,7 @@ func newScene(t *testing.T) scene {
 	return scene{client(1), client(os.Getpid()), client(3)}
 }
 
-// acquires is what an inner run does.
+// acquires acquires the lock as an inner run does.
 func (s scene) acquires(t *testing.T, held Held, o holdfast.AcquireOptions) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // for ever
@@ -129,8 +129,8 @@ func take(t *testing.T, c *holdfast.Client, o *holdfast.AcquireOptions) *holdfas
 
 func heldOf(l *holdfast.Lease) Held { return Held{{l.Token(), "memory:", l.Name()}} }
 
-// TestTakeRefusesItself: who waits for a run around it is told at once, and leaves
-// no place in the queue.
+// TestTakeRefusesItself checks that a run that waits for a run around it gets an error at once, and
+// leaves no place in the queue.
 func TestTakeRefusesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
@@ -150,8 +150,8 @@ func TestTakeRefusesItself(t *testing.T) {
 	})
 }
 
-// TestTakeWaitsForOthers: a token that is nowhere any more is in nobody's way, and
-// whoever asked for OnWait is told as before.
+// TestTakeWaitsForOthers checks that a token that is no longer held does not block a run, and that
+// the caller's OnWait is still called.
 func TestTakeWaitsForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
@@ -169,9 +169,8 @@ func TestTakeWaitsForOthers(t *testing.T) {
 	})
 }
 
-// TestTakeSeesWhoCameBefore: one who came in between waits for the outer run, and
-// the inner one waits behind: that has no end. If there is nobody in between, the
-// inner one waits for others.
+// TestTakeSeesWhoCameBefore: another client waits for the outer run, and the inner run behind that
+// client, so that the wait would never end. Without that client the inner run gets the lock.
 func TestTakeSeesWhoCameBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

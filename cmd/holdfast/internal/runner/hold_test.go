@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// takeAB takes the locks of b and a for a job, in this order.
+// takeAB acquires the locks b and a for a job.
 func takeAB(t *testing.T, store *mem.Engine, opts holdfast.AcquireOptions) (Job, hold) {
 	t.Helper()
 	j := Job{Client: newClient(t, store), Names: []string{"b", "a"}, Opts: opts, Warn: t.Logf}
@@ -26,8 +26,9 @@ func takeAB(t *testing.T, store *mem.Engine, opts holdfast.AcquireOptions) (Job,
 	return j, held
 }
 
-// TestHoldEndsWithTheFirst: of several leases the one that ends first decides until
-// when all of them are good, and when the warden kills the job. INVARIANT I3.
+// TestHoldEndsWithTheFirst checks that the first of several leases to end decides until when all of
+// them are good, and when the warden kills the job.
+// INVARIANT I3.
 func TestHoldEndsWithTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
@@ -60,8 +61,8 @@ func TestHoldEndsWithTheFirst(t *testing.T) {
 	})
 }
 
-// TestLossOfOneIsLossOfAll: whichever of several leases is broken, the job is told,
-// and of which.
+// TestLossOfOneIsLossOfAll checks that the job learns of the loss of any of its leases, and which
+// one it was.
 func TestLossOfOneIsLossOfAll(t *testing.T) {
 	for _, broken := range []string{"a", "b"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,8 +92,8 @@ func TestLossOfOneIsLossOfAll(t *testing.T) {
 	}
 }
 
-// TestAllOrNone: a job that cannot have all of its locks keeps none, whether it waits
-// or not, and takes all as soon as it can.
+// TestAllOrNone checks that a job that cannot have all of its locks keeps none, whether it waits or
+// not, and gets all when they are free.
 func TestAllOrNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -129,7 +130,7 @@ func TestAllOrNone(t *testing.T) {
 	})
 }
 
-// wantFree checks that nobody holds the names, or waits for them.
+// wantFree checks that the names have no holders and no waiters.
 func wantFree(t *testing.T, store *mem.Engine, names ...string) {
 	t.Helper()
 	for _, name := range names {

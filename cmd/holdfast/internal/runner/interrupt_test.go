@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestUnlessEnded: a signal that asks to end ends the context, and what does not end
-// with it is not waited for; others end nothing.
+// TestUnlessEnded checks that a signal to end ends the context, and that UnlessEnded does not wait
+// for a function that continues. Other signals end nothing.
 func TestUnlessEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 2)
@@ -59,7 +59,7 @@ func TestUnlessEnded(t *testing.T) {
 		if took := time.Since(began); n != 0 || ended == nil || err != context.Canceled || took != endWithin {
 			t.Errorf("%d, %v, %v after %s", n, ended, err, took)
 		}
-		time.Sleep(2 * time.Hour) // for what was not waited for
+		time.Sleep(2 * time.Hour) // until the function has returned
 	})
 }
 
@@ -71,8 +71,8 @@ func (e lateEngine) Acquire(ctx context.Context, r driver.AcquireRequest) (drive
 	return e.Forward.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// lateLease has wait wait for a lock that is granted when a signal has ended the wait. The
-// lock must be given back, and no command started under it.
+// lateLease makes wait wait for a lock that is granted after a signal has ended the wait. The lock
+// must be released, and no command started under it.
 func lateLease(t *testing.T, wait func(context.Context, Job) error) {
 	t.Helper()
 	store := mem.New(nil)
@@ -94,7 +94,7 @@ func lateLease(t *testing.T, wait func(context.Context, Job) error) {
 	}
 }
 
-// A slowEngine takes some time for a release, and does not end it before.
+// A slowEngine needs some time for a release, which fails if its context ends before.
 type slowEngine struct {
 	driver.Forward
 	takes time.Duration
@@ -109,8 +109,8 @@ func (e slowEngine) Release(ctx context.Context, r driver.ReleaseRequest) error 
 	}
 }
 
-// TestPartIsReleased: a wait for several locks that a signal ends releases those that it has, even if
-// the store needs a while for that; but it waits for no store that hangs.
+// TestPartIsReleased: a signal ends a wait for several locks. The wait releases the locks that it
+// has, even if the store needs a while for that, but does not wait for a store that hangs.
 func TestPartIsReleased(t *testing.T) {
 	for takes, want := range map[time.Duration]struct {
 		took time.Duration

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 )
 
-// TestOnceVerdict checks the status of a command that has ended, by what became
-// of its record. INVARIANT I4: one that the store refuses is a loss.
+// TestOnceVerdict checks the status of a command that has ended, by what became of its record.
+// INVARIANT I4: a record that the store refuses is a loss.
 func TestOnceVerdict(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error

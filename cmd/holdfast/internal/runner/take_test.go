@@ -24,9 +24,8 @@ func newClient(t *testing.T, engine driver.Engine) *holdfast.Client {
 	return c
 }
 
-// handedOver has another client hold the lock for three seconds while take waits
-// for it, and checks that what take is handed has its whole TTL before the
-// library asks for that by itself.
+// handedOver has another client hold the lock for three seconds while take waits for it. It checks
+// that the lease of take has its whole TTL before the library renews it by itself.
 func handedOver(t *testing.T, take func(c *holdfast.Client)) {
 	t.Helper()
 	store := mem.New(nil)

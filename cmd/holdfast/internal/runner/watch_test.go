@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestWardenHasTheWholeMargin: a warden is told to kill the job as early as
-// holdfast itself would, and no later.
+// TestWardenHasTheWholeMargin checks that the warden must kill the job as early as holdfast itself
+// would, and no later.
 func TestWardenHasTheWholeMargin(t *testing.T) {
 	opts := holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
 	lease, err := newClient(t, mem.New(nil)).TryAcquire(t.Context(), "job", &opts)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPublic: whatever is not a socket or a loopback address can be reached by other hosts.
+// TestPublic checks that other hosts can reach every address but sockets and loopback addresses.
 func TestPublic(t *testing.T) {
 	for text, public := range map[string]bool{
 		"127.0.0.1:7420": false, "127.1.2.3:0": false, "[::1]:7420": false, "unix:///run/s": false,

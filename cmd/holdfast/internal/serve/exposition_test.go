@@ -57,7 +57,7 @@ ready 1
 	}
 }
 
-// TestEvents: events of several leases at once are counted, while the page is read.
+// TestEvents checks that events of several leases are counted while the page is read.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	e := newEvents()

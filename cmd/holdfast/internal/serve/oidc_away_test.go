@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// An issuer that a RoundTripper is, so that an hour passes in no time.
+// inside is an issuer in the form of a RoundTripper, so that an hour passes in no time.
 type inside struct {
 	keys  []jose.JSONWebKey
 	away  bool
@@ -41,8 +41,8 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text)))}, nil
 }
 
-// TestIssuerIsAway: known keys go on for an hour, and a new key is found as soon as the
-// issuer is there.
+// TestIssuerIsAway checks that known keys are accepted for an hour without their issuer, and that a
+// new key is found as soon as the issuer is back.
 func TestIssuerIsAway(t *testing.T) {
 	first, err1 := rsa.GenerateKey(rand.Reader, 2048)
 	second, err2 := rsa.GenerateKey(rand.Reader, 2048)
@@ -54,7 +54,7 @@ func TestIssuerIsAway(t *testing.T) {
 		all := NewIssuers(slog.New(slog.DiscardHandler))
 		all.client.Transport = limited{i}
 		verify := func(key *rsa.PrivateKey) error {
-			v, err := all.Verifier(caller.Issuer{URL: "https://ci.example.com", Audience: "holdfast"}) // as after a change of the file
+			v, err := all.Verifier(caller.Issuer{URL: "https://ci.example.com", Audience: "holdfast"}) // a new one, as after a change of the file
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,14 +102,14 @@ func TestIssuerIsAway(t *testing.T) {
 		}
 		unknown(first)
 		time.Sleep(2 * time.Minute)
-		unknown(second) // it may have been given up since
+		unknown(second) // its key may have been withdrawn since
 		i.away = false
 		time.Sleep(fetchPause)
 		good(second)
 
 		i.keys = []jose.JSONWebKey{{Key: &first.PublicKey}}
 		time.Sleep(keysFresh + time.Second)
-		good(second) // and the keys are fetched beside it
+		good(second) // and meanwhile the keys are fetched
 		if err := verify(second); err != errWrongSignature {
 			t.Errorf("a key that was given up counts on: %v", err)
 		}
@@ -135,7 +135,8 @@ func signed(t *testing.T, key *rsa.PrivateKey) string {
 	return text
 }
 
-// TestPrivateKeys: an issuer that shows too much, or the wrong kind of key, is not believed.
+// TestPrivateKeys checks that an issuer that shows a private key, or the wrong kind of key, is not
+// trusted.
 func TestPrivateKeys(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestJobLocks: a job that shows what its CI system signs takes a lock, and nobody else
-// does. Nothing is locked by what is refused.
+// TestJobLocks checks that only a job with a valid token of its CI system acquires a lock, and that
+// a refused request locks nothing.
 func TestJobLocks(t *testing.T) {
 	i, foreign := newIssuer(t), newIssuer(t)
 	path := filepath.Join(t.TempDir(), "callers.json")

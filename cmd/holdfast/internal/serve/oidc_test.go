@@ -30,12 +30,12 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// An issuer is one for tests.
+// An issuer issues tokens for tests.
 type issuer struct {
 	*httptest.Server
 	rsa   *rsa.PrivateKey
 	ec    *ecdsa.PrivateKey
-	asked atomic.Int32 // for its keys
+	asked atomic.Int32 // counts requests for its keys
 	away  atomic.Bool
 }
 
@@ -74,7 +74,7 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// claims returns those of a good token, with some changed; nil takes one away.
+// claims returns the claims of a good token, with some changed; nil deletes a claim.
 func (i *issuer) claims(other map[string]any) map[string]any {
 	all := map[string]any{
 		"iss": i.URL, "aud": []string{"other", "holdfast"}, "sub": "repo:acme/shop", "repository": "acme/shop",
@@ -85,7 +85,7 @@ func (i *issuer) claims(other map[string]any) map[string]any {
 	return all
 }
 
-// token returns a token of that header and claims, which sign signs.
+// token returns a token with an algorithm in its header and these claims, signed by sign.
 func token(alg string, claims map[string]any, sign func(digest []byte, text string) []byte) string {
 	body, _ := json.Marshal(claims)
 	text := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":%q,"typ":"JWT"}`, alg)) + "." + base64.RawURLEncoding.EncodeToString(body)
@@ -115,7 +115,7 @@ func byEC(key *ecdsa.PrivateKey) func([]byte, string) []byte {
 
 func byNobody([]byte, string) []byte { return nil }
 
-// bySecret signs with a secret that everybody knows: the public key.
+// bySecret signs with the public key as the secret, which is no secret.
 func bySecret(key *rsa.PublicKey, form string) func([]byte, string) []byte {
 	der, _ := x509.MarshalPKIXPublicKey(key)
 	secret := der
@@ -192,7 +192,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// changed returns a token with other claims than were signed.
+// changed returns a token whose claims are not those that were signed.
 func changed(token string) string {
 	parts := strings.Split(token, ".")
 	body, _ := base64.RawURLEncoding.DecodeString(parts[1])

@@ -88,7 +88,7 @@ func TestUnreadResponses(t *testing.T) {
 	})
 }
 
-// TestLongWaits: the limit for the reader of a response does not end a wait for a lock.
+// TestLongWaits checks that the limit for unread responses does not end a wait for a lock.
 func TestLongWaits(t *testing.T) {
 	for name, protocol := range map[string]func(*http.Protocols, bool){
 		"HTTP/1": (*http.Protocols).SetHTTP1, "HTTP/2": (*http.Protocols).SetUnencryptedHTTP2,

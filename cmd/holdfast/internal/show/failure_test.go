@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestFailure: one line, without the layers through which an error came.
+// TestFailure checks that a failure is one line, without the layers that have wrapped the error.
 func TestFailure(t *testing.T) {
 	const server = `(the server says "X")`
 	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 1}, Err: errors.New("connect: " + syscall.ECONNREFUSED.Error())}

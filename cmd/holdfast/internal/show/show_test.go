@@ -138,7 +138,7 @@ next is free
 	}
 }
 
-// TestPlain: what a terminal would obey, or nobody could see, is written out.
+// TestPlain checks that control characters and invisible characters are escaped.
 func TestPlain(t *testing.T) {
 	for s, want := range map[string]string{
 		"Übung é 锁 🔒":   "Übung é 锁 🔒",
@@ -154,7 +154,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestLockLine checks what one line says of several holders.
+// TestLockLine checks the one line about a lock, also with several holders.
 func TestLockLine(t *testing.T) {
 	for _, c := range []struct {
 		lock lockinfo.LockState
@@ -163,7 +163,7 @@ func TestLockLine(t *testing.T) {
 		{exclusive, "job is held by deploy@web-3 (pid 812, deploy.sh) for 12m"},
 		{shared, "read is held by 2 holders"},
 		{semaphore, "slots is held by deploy@web-3 (pid 812, deploy.sh) for 1m10s, 3 of 4 permits taken"},
-		{closed, "closed is kept closed for another 1m after deploy@web-3 (deploy.sh) released it"}, // until the last is over
+		{closed, "closed is kept closed for another 1m after deploy@web-3 (deploy.sh) released it"}, // until the last one ends
 	} {
 		if got := LockLine(c.lock); got != c.want+"\n" {
 			t.Errorf("%q, want %q", got, c.want)
@@ -171,10 +171,10 @@ func TestLockLine(t *testing.T) {
 	}
 }
 
-// noon is when these tests look, wherever they run.
+// noon is the current time in these tests, wherever they run.
 var noon = time.Date(2026, time.November, 27, 12, 0, 0, 0, time.Local)
 
-// TestTabs: another program gets all columns, with a tab between two.
+// TestTabs checks that output for another program has all columns, with a tab between two.
 func TestTabs(t *testing.T) {
 	want := strings.Join(heads, "\t") + `
 job	deploy@web-3	12m	12s	2		812 deploy.sh	41	nightly
@@ -188,8 +188,8 @@ slots	nobody (closed by --min-hold)		1s		1 of 4		42
 	}
 }
 
-// TestLongQueue: of a queue of hundreds the first are shown, below its holder, and for what
-// the holder waits itself.
+// TestLongQueue checks that only the first of a queue of hundreds are shown, below the holder and
+// the lock for which the holder waits itself.
 func TestLongQueue(t *testing.T) {
 	lock := exclusive
 	lock.QueueLength, lock.Queue = 500, nil
@@ -208,7 +208,7 @@ func TestLongQueue(t *testing.T) {
 	}
 }
 
-// TestBlocked: the longest wait first, and who waits for whom in a circle.
+// TestBlocked checks that the longest wait comes first, and that circles are marked as deadlocks.
 func TestBlocked(t *testing.T) {
 	who := func(n int) lockinfo.Holder { return lockinfo.Holder{Host: "web", User: "etl", PID: n} }
 	lock := func(name string, waited time.Duration, mode lockinfo.Mode, holder int, waiters ...int) lockinfo.LockState {
@@ -241,7 +241,8 @@ next  nobody             1, 3.2s
 	}
 }
 
-// TestHistory: by the clock, with a count of those that only waited.
+// TestHistory checks the times of events, and that events of clients that only waited are counted
+// in one line.
 func TestHistory(t *testing.T) {
 	event := func(kind holdfast.HistoryKind, ago time.Duration) holdfast.HistoryEvent {
 		return holdfast.HistoryEvent{Kind: kind, Ago: ago, Holder: web4, Waited: time.Second, Held: 2 * time.Second}
@@ -265,7 +266,7 @@ Fri 27 Nov 11:59:59  1s ago     queued    web-4 (pid 77)
 	}
 }
 
-// TestHistoryOfOnce: a waiter that got the result of another client has not given up.
+// TestHistoryOfOnce checks that a waiter that got the result of another client has not given up.
 func TestHistoryOfOnce(t *testing.T) {
 	worker, waiter := web4, holdfast.Holder{Host: "web-5", PID: 78, Once: true}
 	worker.Once = true
@@ -303,7 +304,8 @@ Fri 27 Nov 11:59:55  5s ago   gave up    web-5 (pid 78), waited for 2s
 	}
 }
 
-// TestDiagnosis: each server once, and at last how many checks have found something.
+// TestDiagnosis checks that each server is shown once, and that the last line counts failures and
+// warnings.
 func TestDiagnosis(t *testing.T) {
 	const want = `
 ok    store       redis://a,b

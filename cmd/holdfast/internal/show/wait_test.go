@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// hold takes a lock, until it is given back or expires.
+// hold acquires a lock, which lasts until release or its expiry.
 func hold(t *testing.T, store *mem.Engine, name string, ttl time.Duration) (release func(keepFor time.Duration)) {
 	t.Helper()
 	id := lockinfo.NewLeaseID()
@@ -29,7 +29,7 @@ func hold(t *testing.T, store *mem.Engine, name string, ttl time.Duration) (rele
 	}
 }
 
-// looking returns a look at names of a store, which counts its calls.
+// looking returns a function that inspects names of a store, and counts its calls.
 func looking(store *mem.Engine, looks *int, names ...string) func(context.Context) ([]lockinfo.LockState, error) {
 	return func(ctx context.Context) (locks []lockinfo.LockState, err error) {
 		*looks++
@@ -44,7 +44,8 @@ func looking(store *mem.Engine, looks *int, names ...string) func(context.Contex
 	}
 }
 
-// TestFree: it ends soon after the last of the locks is free, and takes none of them.
+// TestFree checks that a wait ends soon after the last of the locks is free, and acquires none of
+// them.
 func TestFree(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Millisecond, time.Second, time.Minute, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -72,13 +73,13 @@ func TestFree(t *testing.T) {
 					t.Errorf("it is in %+v", lock)
 				}
 			}
-			hold(t, store, "a", time.Second) // nobody has it
+			hold(t, store, "a", time.Second) // the lock is free
 		})
 	}
 }
 
-// TestEnds: it is on time for a lease that ends because nobody renews it, and for a
-// name that is kept closed.
+// TestEnds checks that a wait ends in time when a lease expires without a renewal, and when a name
+// is no longer kept closed.
 func TestEnds(t *testing.T) {
 	for what, keepFor := range map[string]time.Duration{"expiry": 0, "kept closed": 100 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestUntil: it gives up in time, and says who has the lock.
+// TestUntil checks that a wait gives up in time, and returns which lock is held.
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, looks := mem.New(nil), 0
@@ -117,8 +118,8 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// TestOutage: a store that does not answer does not end a wait that has begun, and
-// ends one that cannot begin.
+// TestOutage checks that an unavailable store does not end a wait that has begun, but ends a wait
+// that cannot begin.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := fmt.Errorf("%w: a test", driver.ErrUnavailable)
@@ -169,7 +170,7 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// silentAfter is look, except for the first time.
+// silentAfter returns a function that succeeds once, and then calls look.
 func silentAfter(look func(context.Context) ([]lockinfo.LockState, error)) func(context.Context) ([]lockinfo.LockState, error) {
 	first := true
 	return func(ctx context.Context) ([]lockinfo.LockState, error) {
@@ -181,8 +182,8 @@ func silentAfter(look func(context.Context) ([]lockinfo.LockState, error)) func(
 	}
 }
 
-// TestManyAskSeldom: a thousand who wait for long ask the store for less than 600
-// looks a second, and not all at once.
+// TestManyAskSeldom checks that a thousand long waits look at the store about 500 times a second,
+// and not all at once.
 func TestManyAskSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters, second = 1000, 20 // slots of 50 ms
@@ -216,7 +217,7 @@ func TestManyAskSeldom(t *testing.T) {
 		synctest.Wait()
 		close(asked)
 		all, most := 0, 0
-		for _, n := range slots[len(slots)/2:] { // who has waited for half a minute
+		for _, n := range slots[len(slots)/2:] { // of waits that have lasted for half a minute
 			all, most = all+n, max(most, n)
 		}
 		if rate := all / 30; rate > 600 || rate < 300 {

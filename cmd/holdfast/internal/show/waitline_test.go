@@ -19,7 +19,7 @@ type window struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	columns int
-	others  bool // somebody else has the screen
+	others  bool // another job has the screen
 	signals chan<- os.Signal
 	stops   int
 }
@@ -68,8 +68,8 @@ func (w *window) want(t *testing.T, want string) {
 	w.text.Reset()
 }
 
-// newLine returns a line in a window of 60 columns, or for a pipe, and what says other
-// things.
+// newLine returns a line in a window of 60 columns, or for a pipe, with its window and a function
+// that writes other messages.
 func newLine(t *testing.T, terminal, verbose bool) (*WaitLine, *window, func(string)) {
 	w := &window{columns: 60}
 	var screen Screen
@@ -86,7 +86,7 @@ func second(turn int) holdfast.WaitState {
 	return holdfast.WaitState{Name: "n", Place: turn, Queue: 3, Holder: deployer, Since: 5 * time.Second}
 }
 
-// TestLine is a wait on a terminal.
+// TestLine checks what a wait draws on a terminal.
 func TestLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, w, say := newLine(t, true, false)
@@ -105,7 +105,7 @@ func TestLine(t *testing.T) {
 		say("something else")
 		w.want(t, "\r\x1b[Jholdfast: something else\n"+line)
 
-		w.set(func() { w.columns = 14; w.signals <- syscall.SIGHUP }) // as good as any other
+		w.set(func() { w.columns = 14; w.signals <- syscall.SIGHUP }) // any signal redraws the line
 		w.want(t, "\rn: 2nd of ...\x1b[J\r")
 		w.set(func() { w.signals <- syscall.SIGTERM })
 		w.want(t, "\r\x1b[J(stopped)\rn: 2nd of ...\x1b[J\r")
@@ -127,7 +127,7 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestShortWait: a wait of less than a second draws nothing, and touches no signal.
+// TestShortWait checks that a wait of less than a second draws nothing and catches no signal.
 func TestShortWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, w, _ := newLine(t, true, true)
@@ -144,8 +144,8 @@ func TestShortWait(t *testing.T) {
 	})
 }
 
-// TestInTheBackground: nothing is drawn on somebody else's screen, and only those who
-// have asked for more are told there; the line appears when the screen is ours.
+// TestInTheBackground checks that nothing is drawn while another job has the screen, and that only
+// verbose messages are written then. The line appears when the screen is ours again.
 func TestInTheBackground(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,13 +172,13 @@ func TestInTheBackground(t *testing.T) {
 	}
 }
 
-// TestLineOfItsOwn is a wait without a terminal: one line, and one for each change if
-// more was asked for; never anything for a terminal.
+// TestLineOfItsOwn checks a wait without a terminal: it writes one line, or with verbose one for
+// each change, and no codes for a terminal.
 func TestLineOfItsOwn(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			l, w, _ := newLine(t, false, verbose)
-			l.Update(holdfast.WaitState{Name: "n", Outage: errors.New("refused")}) // told by others
+			l.Update(holdfast.WaitState{Name: "n", Outage: errors.New("refused")}) // reported by others
 			w.want(t, "")
 			l.Update(holdfast.WaitState{Name: "n", Place: 2, Queue: 2})
 			w.want(t, "holdfast: waiting for n: 2nd of 2\n")

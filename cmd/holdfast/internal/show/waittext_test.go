@@ -10,7 +10,7 @@ import (
 
 var deployer = holdfast.Holder{Host: "web-3", PID: 812, User: "deploy", Program: "deploy.sh", Reason: "release 1.4"}
 
-// TestText has every form of what is waited for.
+// TestText checks every form of the text for a wait.
 func TestText(t *testing.T) {
 	ada := holdfast.Holder{Host: "ops-1", User: "ada", Person: true, Reason: "freeze"}
 	for want, s := range map[string]holdfast.WaitState{
@@ -52,8 +52,8 @@ func TestOrdinal(t *testing.T) {
 	}
 }
 
-// TestTimesGoOn: possession and wait count up, what nobody renews counts down, and
-// what is not known stays so.
+// TestTimesGoOn checks that the times of holder and wait count up, that the expiry counts down, and
+// that unknown times stay unknown.
 func TestTimesGoOn(t *testing.T) {
 	s := stateAfter(holdfast.WaitState{Since: time.Minute, ExpiresIn: 5 * time.Second, Waited: time.Second}, 3*time.Second)
 	if s.Since != 63*time.Second || s.ExpiresIn != 2*time.Second || s.Waited != 4*time.Second {
@@ -67,7 +67,7 @@ func TestTimesGoOn(t *testing.T) {
 	}
 }
 
-// TestFit cuts texts for narrow windows, by the columns that characters take.
+// TestFit checks that texts are cut to the width of a window, by the columns that characters take.
 func TestFit(t *testing.T) {
 	line := WaitText(holdfast.WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute})
 	for _, c := range []struct {
@@ -99,7 +99,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestWaitTextFits: place, times and holder stay longest, and the end is cut at last.
+// TestWaitTextFits checks that place, times and holder stay longest, and that the end is cut only
+// when there is nothing else to leave out.
 func TestWaitTextFits(t *testing.T) {
 	s := holdfast.WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute}
 	for columns, want := range map[int]string{

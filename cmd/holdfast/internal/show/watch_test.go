@@ -34,7 +34,7 @@ var (
 	handing = lockinfo.LockState{Name: "next", QueueLength: 1}
 )
 
-// drawn returns what a table shows, a line each, without what only a terminal obeys.
+// drawn returns the lines that a table shows, without control sequences.
 func drawn(table *LiveTable, now time.Time, columns, rows int) string {
 	text := table.Draw(now, columns, rows)
 	for _, sequence := range []string{home, clearLine, clearRest, bold, dim, red, yellow, ordinary} {
@@ -43,8 +43,8 @@ func drawn(table *LiveTable, now time.Time, columns, rows int) string {
 	return "\n" + strings.ReplaceAll(text, "\r\n", "\n") + "\n"
 }
 
-// TestTable: contended and long-held locks come first, times go on, and kept names,
-// persons and foreign clients are shown as such.
+// TestLiveTable checks that contended and long-held locks come first, that times count on, and that
+// kept names, persons and foreign clients are marked.
 func TestLiveTable(t *testing.T) {
 	start := time.Now()
 	table := &LiveTable{Title: "memory:", Every: 2 * time.Second}
@@ -109,7 +109,7 @@ old             not holdfast                    never  0
 	}
 }
 
-// TestTableOutage: what was seen last stays, with why there is nothing newer.
+// TestTableOutage checks that the last table stays during an outage, with the reason for it.
 func TestTableOutage(t *testing.T) {
 	start := time.Now()
 	table := &LiveTable{Title: "memory:", Every: time.Second, Plain: true}
@@ -136,7 +136,7 @@ func TestTableOutage(t *testing.T) {
 	}
 }
 
-// TestChanges: a renewal, and time, is not a change.
+// TestChanges checks that neither a renewal nor the passing of time is a change.
 func TestChanges(t *testing.T) {
 	renewed, waited, handed, kept := deploy, deploy, deploy, deploy
 	renewed.Holders = []lockinfo.Holding{deploy.Holders[0]}
@@ -168,7 +168,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// list returns a list that takes its time before it yields locks, or an error.
+// list returns a list that takes some time before it yields locks, or an error.
 func list(took time.Duration, err error, locks ...lockinfo.LockState) func(context.Context) iter.Seq2[lockinfo.LockState, error] {
 	return func(ctx context.Context) iter.Seq2[lockinfo.LockState, error] {
 		return driver.Listed(func() ([]lockinfo.LockState, error) {
@@ -184,14 +184,14 @@ func list(took time.Duration, err error, locks ...lockinfo.LockState) func(conte
 
 func fine(context.Context) error { return nil }
 
-// TestRounds: they begin at the interval, and if they take long they leave the store
-// alone for four times as long.
+// TestRounds checks that rounds begin at the interval, and that after a long round the store is
+// left alone for four times as long.
 func TestRounds(t *testing.T) {
 	for _, c := range []struct{ took, interval, want time.Duration }{
 		{0, 2 * time.Second, 2 * time.Second},
 		{100 * time.Millisecond, 2 * time.Second, 2 * time.Second},
 		{time.Second, 2 * time.Second, 5 * time.Second},
-		{10 * time.Second, time.Second, 50 * time.Second}, // even if the store has been asked meanwhile
+		{10 * time.Second, time.Second, 50 * time.Second}, // even if the store was probed meanwhile
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -211,8 +211,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestRoundsOutage: a store that does not answer is told, whether it refuses or hangs,
-// and looked at again; another error ends the rounds.
+// TestRoundsOutage checks that a store that refuses or hangs is reported and looked at again, and
+// that another error ends the rounds.
 func TestRoundsOutage(t *testing.T) {
 	away := fmt.Errorf("%w: by a test", driver.ErrUnavailable)
 	for what, r := range map[string]Rounds{

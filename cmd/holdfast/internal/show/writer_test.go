@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A buffer is a reader that can be looked at, and that can be told not to read.
+// A buffer records what is written to it, and can block writes.
 type buffer struct {
 	mu    sync.Mutex
-	stuck chan struct{} // nil, or closed when it reads again
+	stuck chan struct{} // nil, or closed when writes continue
 	text  bytes.Buffer
 }
 
@@ -42,8 +42,8 @@ func (b *buffer) want(t *testing.T, want string) {
 	}
 }
 
-// TestLineBelow follows one line on a terminal: it is rewritten in place, taken away
-// for whatever else is written and drawn again below that, and taken away at the end.
+// TestLineBelow follows one line on a terminal. It is rewritten in place, erased for other output
+// and drawn again below that, and erased at the end.
 func TestLineBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen buffer
@@ -72,8 +72,8 @@ func TestLineBelow(t *testing.T) {
 	})
 }
 
-// TestSomebodyElsesScreen: in the background nothing is drawn, and nothing is
-// cleared, since whatever stands there now is somebody else's.
+// TestSomebodyElsesScreen checks that nothing is drawn or erased in the background, where the
+// screen belongs to another job.
 func TestSomebodyElsesScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen buffer
@@ -97,7 +97,7 @@ func TestSomebodyElsesScreen(t *testing.T) {
 	})
 }
 
-// TestNoTerminal: without a screen nothing is ever drawn.
+// TestNoTerminal checks that nothing is drawn without a screen.
 func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pipe buffer
@@ -109,8 +109,8 @@ func TestNoTerminal(t *testing.T) {
 	})
 }
 
-// TestReaderDoesNotRead: nobody waits for a reader for long, and what piles up is
-// bounded; a line that was replaced meanwhile is never drawn.
+// TestReaderDoesNotRead checks that a writer waits for its reader only shortly, that the backlog is
+// bounded, and that a line that was replaced meanwhile is never drawn.
 func TestReaderDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		screen := buffer{stuck: make(chan struct{})}
@@ -133,14 +133,14 @@ func TestReaderDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestFlush: what was put before is written when it returns.
+// TestFlush checks that all that was put before is written when Flush returns.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		screen := buffer{stuck: make(chan struct{})}
 		time.AfterFunc(time.Second, func() { close(screen.stuck) })
 		o := NewWriter(&screen, nil)
 		defer o.Close(time.Time{})
-		o.Flush(time.Hour) // nothing is to be written
+		o.Flush(time.Hour) // there is nothing to write
 		o.Put("one\n")
 		synctest.Wait()
 		o.Put("two\n")

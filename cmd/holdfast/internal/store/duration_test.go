@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestParse checks what every flag with a length of time takes.
+// TestParseDuration checks the values that every flag with a length of time accepts.
 func TestParseDuration(t *testing.T) {
 	for s, want := range map[string]time.Duration{
 		"0":          0,

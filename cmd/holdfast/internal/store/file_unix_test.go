@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestModes: who may write a file that names a store chooses the store, and who may
-// read a password has it.
+// TestModes checks the modes of files that name a store: no other user may write them, or read them
+// if they contain a password.
 func TestModes(t *testing.T) {
 	const public, secret = "store = redis://h", "store = redis://u:pw@h"
-	own := os.Geteuid() != 0 // then root's rule for groups is not for the files of this test
+	own := os.Geteuid() != 0 // then the rule for groups of root's files does not apply to this test's
 	for _, c := range []struct {
 		text   string
 		mode   fs.FileMode
-		advice string // empty if it is taken
+		advice string // empty if the file is accepted
 	}{
 		{public, 0o644, ""},
 		{public, 0o600, ""},
@@ -51,7 +51,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// An owned is what is known of a file of somebody.
+// An owned describes a file with a mode and an owner.
 type owned struct {
 	fs.FileInfo
 	mode fs.FileMode
@@ -61,8 +61,8 @@ type owned struct {
 func (o owned) Mode() fs.FileMode { return o.mode }
 func (o owned) Sys() any          { return &syscall.Stat_t{Uid: uint32(o.uid)} }
 
-// TestOwners: a file of somebody else can change at any time, whatever its mode is;
-// root decides who reads root's.
+// TestOwners checks that a file of another user is refused whatever its mode is, because its owner
+// can change it at any time, and that root decides who reads root's files.
 func TestOwners(t *testing.T) {
 	me := os.Geteuid()
 	for uid, taken := range map[int]bool{me: true, 0: true, me + 1: false, 65534: me == 65534} {
@@ -88,7 +88,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestPipeIsNotWaitedFor: a pipe without a writer is not a file that names a store.
+// TestPipeIsNotWaitedFor checks that a pipe without a writer is refused at once.
 func TestPipeIsNotWaitedFor(t *testing.T) {
 	h := newHouse(t)
 	path := h.file(userConf, "", 0o600)
@@ -101,8 +101,8 @@ func TestPipeIsNotWaitedFor(t *testing.T) {
 	h.fails(driver.ErrInvalid, "not a regular file")
 }
 
-// TestUnknownIsNotAbsent: whoever may not look does not know which store is named,
-// and must not use another.
+// TestUnknownIsNotAbsent checks that a user who may not search the directory of a source gets an
+// error, and no other store.
 func TestUnknownIsNotAbsent(t *testing.T) {
 	for _, hidden := range []string{systemConfig, "/" + userConf, systemStore} {
 		h := newHouse(t)
@@ -113,19 +113,19 @@ func TestUnknownIsNotAbsent(t *testing.T) {
 			}
 		}
 		notAsRoot(t, func() {
-			if hidden == systemStore { // it says who may use it when it is opened
+			if hidden == systemStore { // opening it reports who may use it
 				h.wants("sqlite://"+h.root+systemStore, "the system store")
 				return
 			}
 			h.fails(driver.ErrPermission, "--store")
 		})
-		if err := os.Chmod(dir, 0o700); err != nil { // for those who clean up
+		if err := os.Chmod(dir, 0o700); err != nil { // for the cleanup
 			t.Fatal(err)
 		}
 	}
 }
 
-// notAsRoot calls f as another user if this one is root, who may look everywhere.
+// notAsRoot calls f as another user if this user is root, who may look everywhere.
 func notAsRoot(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() == 0 {

@@ -47,7 +47,7 @@ func (h house) asked(url, file string) Asked {
 
 func (h house) resolve(url, file string) (Choice, error) { return h.asked(url, file).Resolve() }
 
-// wants checks which store counts, and who has named it.
+// wants checks which store is chosen, and what names it.
 func (h house) wants(url, source string) Choice {
 	h.t.Helper()
 	c, err := h.resolve("", "")
@@ -68,8 +68,8 @@ func (h house) fails(class error, text string) {
 
 const userConf, ownStore = "home/ada/.config/holdfast.conf", "/home/ada/.local/state/holdfast/locks.db"
 
-// TestOrder goes through the order from its end: each that is named counts before
-// those that were.
+// TestOrder adds one source after the other, from the last of the order to the first. Each takes
+// precedence over those before.
 func TestOrder(t *testing.T) {
 	h := newHouse(t)
 	own := h.wants("sqlite://"+h.root+ownStore, "your own file")
@@ -118,7 +118,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// fails2 checks that both of a pair are refused.
+// fails2 checks that a pair of sources is refused.
 func (h house) fails2(c Choice, err error) {
 	h.t.Helper()
 	if !errors.Is(err, ErrBoth) {
@@ -126,8 +126,8 @@ func (h house) fails2(c Choice, err error) {
 	}
 }
 
-// TestHistoryIsOneSwitch: a line of a configuration turns history on in the store that the
-// files name, or in a file of the host, and not in one that a flag or a variable names.
+// TestHistoryIsOneSwitch checks that a line of a configuration turns history on in the store that
+// the files name, or in a file of the host, but not in a store that a flag or a variable names.
 func TestHistoryIsOneSwitch(t *testing.T) {
 	h := newHouse(t)
 	h.file(systemConfig, "history = 1\n", 0o644)
@@ -153,8 +153,8 @@ func TestHistoryIsOneSwitch(t *testing.T) {
 	h.fails(driver.ErrInvalid, "line 1: history: want 1 or 0")
 }
 
-// TestNeverTheNext: what is named and cannot be used is an error, though each of
-// those behind it would do. Two processes with different stores both get a lock.
+// TestNeverTheNext checks that a source that cannot be used is an error, even if the next source
+// would do: two processes with different stores would both get a lock.
 func TestNeverTheNext(t *testing.T) {
 	for what, c := range map[string]struct {
 		spoil func(h house)
@@ -209,8 +209,8 @@ func (h house) link(to, path string) {
 	}
 }
 
-// TestEnvOfCommands: a command that runs under a lock finds the store too, by what
-// the user has in the environment, or by what nobody need hide.
+// TestEnvOfCommands checks that a command under a lock finds the store by the user's environment,
+// or by a variable that contains no secret.
 func TestEnvOfCommands(t *testing.T) {
 	h := newHouse(t)
 	file := h.file("store", "redis://:pw@h", 0o600)

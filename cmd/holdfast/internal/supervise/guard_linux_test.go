@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// TestGuardAfterSuspension lets the clock of boot jump over the limit, as it
-// does for those who sleep with the machine: the next look is due within a
-// second, and kills the job.
+// TestGuardAfterSuspension lets the boot clock jump over the limit, as it does while the machine is
+// suspended. The next look must be due within a second, and kill the job.
 func TestGuardAfterSuspension(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -51,7 +50,7 @@ func TestGuardAfterSuspension(t *testing.T) {
 	}
 }
 
-// TestParseStat reads what the kernel says of programs with awkward names.
+// TestParseStat reads /proc/PID/stat of programs with awkward names.
 func TestParseStat(t *testing.T) {
 	const rest = " S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 2 3\n"
 	for name, data := range map[string]string{
@@ -80,7 +79,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// TestWalkByScan finds the same descendants where the kernel lists no children.
+// TestWalkByScan checks that a scan finds the same descendants where the kernel lists no children.
 func TestWalkByScan(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sh -c 'sleep 60 & echo; wait' & wait")
 	out, err := cmd.StdoutPipe()
@@ -106,13 +105,13 @@ func TestWalkByScan(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait() // it was killed
-	// A signal to one who has ended is for nobody.
+	// A signal to a process that has ended does nothing.
 	if err := root.send(syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestEncodeCommand: arguments may be empty, and long.
+// TestEncodeCommand checks that arguments may be empty and contain any bytes.
 func TestEncodeCommand(t *testing.T) {
 	c := Command{Path: "/bin/x", Args: []string{"x", "", "a b\nc"}, Env: []string{"A=", "B=\xff"}}
 	read, write, err := os.Pipe()
@@ -133,8 +132,8 @@ func TestEncodeCommand(t *testing.T) {
 	}
 }
 
-// TestKillAtNeedsNoMoreOrders: a supervisor may be stopped as soon as it has
-// sent the command. What it has sent by then must be enough to end the job.
+// TestKillAtNeedsNoMoreOrders checks that the orders that a supervisor sends with the command are
+// enough to end the job, because the supervisor may be stopped right afterwards.
 func TestKillAtNeedsNoMoreOrders(t *testing.T) {
 	ordersEnd, orders, err := os.Pipe()
 	if err != nil {

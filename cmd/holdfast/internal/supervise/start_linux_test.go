@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPrepareDoesNotWait: while nothing can be forked, the caller goes on, and
-// opens its store. A warden that is not needed ends with Close.
+// TestPrepareDoesNotWait checks that Prepare returns while nothing can be forked, so that its
+// caller can open the store. Close ends a warden that is not needed.
 func TestPrepareDoesNotWait(t *testing.T) {
-	syscall.ForkLock.Lock() // as somebody else who forks
+	syscall.ForkLock.Lock() // like another goroutine that forks
 	prepared := make(chan *Start)
 	go func() { prepared <- Prepare(nil) }() // ends when the start is taken below
 	var s *Start
@@ -35,8 +35,8 @@ func TestPrepareDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestWardenStartsNoWarden: a program that did not notice that it is to be a warden, and went
-// on as if it were not, would start one that does the same.
+// TestWardenStartsNoWarden checks that a warden cannot start a warden. Otherwise a program that
+// overlooked its own role would start another one like itself, without end.
 func TestWardenStartsNoWarden(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	os.Args = []string{"holdfast", wardenCommand, "3", "4"}
@@ -47,8 +47,8 @@ func TestWardenStartsNoWarden(t *testing.T) {
 	}
 }
 
-// TestIsChildless: a child counts while it lives, while it is stopped, and until
-// it is reaped; and is still there for whoever waits for it.
+// TestIsChildless checks that a child counts while it lives, while it is stopped and until it is
+// reaped, and that it can still be waited for.
 func TestIsChildless(t *testing.T) {
 	if !isChildless() {
 		t.Fatal("there is a child before there is one")
