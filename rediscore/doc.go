@@ -77,9 +77,10 @@
 //
 // The name of a channel contains the number of the database, here 0.
 //
-// An engine that waits listens on one channel, Pholdfast:inbox:0:<random ID>. An
-// engine that hands a lock over publishes there <lease ID> <token>, once for each
-// lease; token 0 requests a Refresh. Nothing is published when no client waits.
+// An engine that waits listens on one channel, Pholdfast:inbox:0:<random ID>. An engine that hands
+// a lock over publishes there <lease ID> <token>, once for each lease; token 0 requests a Refresh.
+// The message to a waiter of the same engine is part of the reply to a release instead. Nothing is
+// published when no client waits.
 //
 // An engine that waits, or whose client has held a lease for some 50 ms, also listens on
 // Pholdfast:inbox:0:all. Break publishes there <lease ID> and, as JSON, name, author and reason,

@@ -40,6 +40,7 @@ type inbox struct {
 
 // A heard is what the inbox knows about a lease ID that a caller watches.
 type heard struct {
+	name    string
 	waiting int  // number of the subscription during which the place was known to wait
 	granted bool // a message about the grant has arrived
 }
@@ -101,10 +102,23 @@ func (i *inbox) subscription() int {
 	return i.made
 }
 
-// waits notes that a place was still waiting when the store received a request. That request was
+// waits notes that a place for name was still waiting when the store received a request. That request was
 // sent during the given subscription, which therefore must report a later grant.
-func (i *inbox) waits(id lockinfo.LeaseID, subscription int) {
-	i.box.Note(id, func(h *heard) { h.waiting = subscription })
+func (i *inbox) waits(name string, id lockinfo.LeaseID, subscription int) {
+	i.box.Note(id, func(h *heard) { h.name, h.waiting = name, subscription })
+}
+
+// look notifies the waiters for name, because a message may have been lost.
+func (i *inbox) look(name string) {
+	var ids []lockinfo.LeaseID
+	i.box.Each(func(id lockinfo.LeaseID, h *heard) {
+		if h.name == name {
+			ids = append(ids, id)
+		}
+	})
+	for _, id := range ids {
+		i.box.Tell(id, driver.Notice{})
+	}
 }
 
 // expect notes that a refresh found that a place was handed the lock. If the caller no longer

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
@@ -41,6 +42,21 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestReplyLost checks that the waiters for a name look when the reply to its release is lost, which
+// may have had a message.
+func TestReplyLost(t *testing.T) {
+	t.Parallel()
+	e := mustNew(t, parrot{reply: "no reply to a release"})
+	mine, others := lockinfo.NewLeaseID(), lockinfo.NewLeaseID()
+	w, o := e.Watch(mine), e.Watch(others)
+	e.store.inbox.waits("a", mine, 0)
+	e.store.inbox.waits("b", others, 0)
+	drivertest.WantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: lockinfo.NewLeaseID()}), nil)
+	if len(w.C()) != 1 || len(o.C()) != 0 {
+		t.Errorf("%d and %d notices, want one for the waiter of the name", len(w.C()), len(o.C()))
+	}
+}
+
 // TestOwedMessage checks that a subscription is given up only if it does not deliver a grant that a
 // refresh has found.
 func TestOwedMessage(t *testing.T) {
@@ -49,7 +65,7 @@ func TestOwedMessage(t *testing.T) {
 		driver.Watch
 		lease lockinfo.LeaseID
 	}
-	wait := func(w waiter) { w.waits(w.lease, w.subscription()) }
+	wait := func(w waiter) { w.waits("n", w.lease, w.subscription()) }
 	grant := func(w waiter) { w.expect(w.lease) }
 	tell := func(token string) func(waiter) {
 		return func(w waiter) { w.message("", string(w.lease)+" "+token) }

@@ -66,7 +66,7 @@ func (e *engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (
 		e.plain.several.note(req.Name)
 	}
 	if req.Queue && err == nil && answer.Outcome == driver.Held {
-		e.store.inbox.waits(req.LeaseID, subscription)
+		e.store.inbox.waits(req.Name, req.LeaseID, subscription)
 		e.store.inbox.listen()
 	}
 	return answer, err
@@ -187,7 +187,11 @@ func (e *engine) Route(name string) uint32 { return e.store.Route(name) }
 
 // Release implements driver.Engine.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	return again(ctx, func() error { return e.release(ctx, req) })
+	err := again(ctx, func() error { return e.release(ctx, req) })
+	if err != nil && !driver.Definite(err) {
+		e.store.inbox.look(req.Name) // the reply may have had a message
+	}
+	return err
 }
 
 func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
@@ -205,12 +209,15 @@ func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 		remember = form.MS(driver.TombstoneTTL)
 	}
 	keys := e.store.keys.Of(e.scripts.Release.Keys, req.Name, req.LeaseID)
-	args := append(e.serving(4), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember, form.Flag(req.Lost))
+	args := append(e.serving(5), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember, form.Flag(req.Lost), e.store.inbox.id)
 	var all released
 	for {
 		reply, err := e.store.Eval(ctx, e.scripts.Release, keys, args)
 		if err == nil {
 			err = all.parse(reply)
+		}
+		if all.message != "" {
+			e.store.inbox.message(e.store.inbox.channel, all.message)
 		}
 		switch {
 		case err != nil && all.ended:

@@ -31,7 +31,7 @@ func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 				e.store.inbox.expect(reqs[i].LeaseID)
 			default:
 				replies[i].Foreign = replies[i].Foreign && e.foreign
-				e.store.inbox.waits(reqs[i].LeaseID, subscription)
+				e.store.inbox.waits(reqs[i].Name, reqs[i].LeaseID, subscription)
 			}
 		},
 	})

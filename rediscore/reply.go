@@ -111,13 +111,14 @@ type released struct {
 	ended   bool   // the lease has ended
 	refused string // why the cancel is not remembered
 	more    bool   // there is more to do
+	message string // to the engine's inbox; "" for none
 }
 
 // parse adds another reply.
 func (r *released) parse(reply any) error {
 	var found, more int64
 	var refused string
-	if !form.Read(reply, &found, &refused, &more) || found&^1 != 0 || more&^1 != 0 {
+	if !form.Read(reply, &found, &refused, &more, &r.message) || found&^1 != 0 || more&^1 != 0 {
 		return form.Malformed("release", reply)
 	}
 	r.ended, r.refused, r.more = r.ended || found == 1, refused, more == 1

@@ -164,7 +164,8 @@ func TestLostSubscription(t *testing.T) {
 	wantIs(t, "refresh after a restart", refresh(t, e, req).Err, driver.ErrLost)
 }
 
-// TestNoRightToListen checks that locks are handed over without the right to channels, too.
+// TestNoRightToListen checks that locks are handed over without the right to channels, too. An
+// engine that hands a lock to a waiter of its own reads the message in the reply.
 func TestNoRightToListen(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -172,17 +173,23 @@ func TestNoRightToListen(t *testing.T) {
 	e := open(t, "redis://app:"+secret+"@"+server.Addr)
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
-	req := drivertest.Request("t", time.Minute)
-	w := e.Watch(req.LeaseID)
+	waiter, next := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
+	w, n := e.Watch(waiter.LeaseID), e.Watch(next.LeaseID)
 	defer w.Stop()
-	waiter := queued(t, e, req, time.Minute, 1)
+	defer n.Stop()
+	queued(t, e, waiter, time.Minute, 1)
+	queued(t, e, next, time.Minute, 2)
 	drivertest.Eventually(t, "the server refused to subscribe", func() bool {
 		return strings.Contains(text(t, admin, "INFO stats"), "acl_access_denied_channel:") || aclRefusals(t, admin) > 0
 	})
-	drivertest.Release(t, e, holder)
+	drivertest.Release(t, open(t, server.URL), holder)
 	handed(t, e, waiter)
 	if !silent(w) {
-		t.Error("news without a subscription")
+		t.Error("a notice without a subscription")
+	}
+	drivertest.Release(t, e, waiter)
+	if notice := told(t, n); notice.Token != handed(t, e, next) {
+		t.Errorf("the reply has the message %+v", notice)
 	}
 }
 

@@ -38,7 +38,12 @@ do
       elseif foreign and not ours then
         redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end
-      redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
+      -- The client that sent this request reads its own message in the reply.
+      local message = id .. ' ' .. token
+      if inbox ~= ARGV[INBOX] then
+        redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, message)
+        message = ''
+      end
       if writes then
         local event, next = 'R' .. token .. ' ' .. value, 'h' .. token .. ' ' .. token .. ' 0 0 0 ' .. since .. '000 ' .. holder
         if ARGV[LOST] == '1' then
@@ -53,7 +58,7 @@ do
           end
         end
       end
-      return { 1, '', 0 }
+      return { 1, '', 0, message }
     end
   end
 end

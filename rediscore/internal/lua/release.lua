@@ -3,12 +3,13 @@
 -- KEYS   as in queue.lua; CANCELLED is the tombstone of the lease ID
 -- ARGV   as in queue.lua; ID of the lease; KEEP_FOR ms to keep the name closed, or 0;
 --        CANCEL_MEMORY ms to remember the cancel, 0 for no cancel; LOST 1 if the holder counts the
---        lease as lost, else 0
--- Reply  {ended, text, more}
+--        lease as lost, else 0; INBOX of the client
+-- Reply  {ended, text, more, message}
 --        ended  1 if the lease was ended, 0 if it was not live
 --        text   '', or the server's error if the cancel was not remembered, because a full server
 --               still lets a lease be ended
 --        more   1 if other work remains; the client sends the request again
+--        message  a message to INBOX that was not published, or ''
 
 local id, remember = ARGV[ID], ''
 if ARGV[CANCEL_MEMORY] ~= '0' then
@@ -25,7 +26,7 @@ end
 purge(s)
 if s.more then
   -- The lease lasts until then, so that no other request is granted in between.
-  return { 0, remember, 1 }
+  return { 0, remember, 1, '' }
 end
 local h = lease(s, id)
 if h and ARGV[KEEP_FOR] ~= '0' then
@@ -43,4 +44,4 @@ if h and ARGV[KEEP_FOR] ~= '0' then
   wake(s, '0')
 end
 sweep(s)
-return { h and 1 or 0, remember, s.more and 1 or 0 }
+return { h and 1 or 0, remember, s.more and 1 or 0, '' }

@@ -47,7 +47,7 @@ func ForEngine(o Options) Engine {
 		Acquire:    build("feed join "+serve+"request acquire", cancellable, serving+"lead waiter_ttl once inbox first | "+request).with(crowd).again(),
 		AcquireAll: build("feed "+serve+"request acquire_all", "| "+cancellable, serving+"lead | "+request).with(crowd).again(),
 		Refresh:    build("feed "+serve+"refresh", "| "+state, serving+"| at id waiter_ttl").with(crowd).again(),
-		Release:    build("feed handover "+serve+"end release", cancellable, serving+"id keep_for cancel_memory lost").with(crowd),
+		Release:    build("feed handover "+serve+"end release", cancellable, serving+"id keep_for cancel_memory lost inbox").with(crowd),
 		Downgrade:  build("feed "+serve+"downgrade", state, serving+"id").with(crowd),
 		Complete:   build("feed "+serve+"end complete", state, serving+"id data retention from").with(crowd),
 		Break: build("feed "+serve+"end break", state+" broken",

@@ -110,9 +110,8 @@ local function nextInLine(s)
 end
 
 -- serve hands the lock to the first place of the queue, and to the next ones as long as they fit.
--- INVARIANT I7: it skips no place. Each one gets a message, even if its own engine sent this
--- request: an engine takes an inbox without messages for dead. If no token can be drawn, s.failed
--- is the reply.
+-- INVARIANT I7: it skips no place. Each one gets a message: an engine takes an inbox without
+-- messages for dead. If no token can be drawn, s.failed is the reply.
 local function serve(s)
   -- Under an exclusive lease only places whose do-once work is recorded leave the queue.
   if s.lock and not s.lock.group and not s.once then
