@@ -14,24 +14,25 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// oneByOne returns an engine that has everything but AcquireAll.
+// oneByOne returns an engine with all capabilities except AcquireAll.
 func oneByOne(engine *faulty) driver.Engine {
 	return driver.Forward{Engine: engine, Without: driver.Capabilities{AcquireAll: true}}
 }
 
-// A split engine has the method, but never these names in one place.
+// A split engine has the method AcquireAll but reports for all names that it cannot acquire them in
+// one request.
 type split struct{ *faulty }
 
 func (split) AcquireAll(context.Context, []driver.AcquireRequest) (driver.AllReply, error) {
 	return driver.AllReply{}, driver.ErrUnsupported
 }
 
-// allAcquirers are the ways in which an engine can be asked for several locks.
+// allAcquirers returns the kinds of engines that AcquireAll must work with.
 func allAcquirers(engine *faulty) map[string]driver.Engine {
 	return map[string]driver.Engine{"at once": engine, "one by one": oneByOne(engine), "split": split{engine}}
 }
 
-// eachAllAcquirer runs test with each.
+// eachAllAcquirer runs test with each engine of allAcquirers.
 func eachAllAcquirer(t *testing.T, test func(t *testing.T, engine *faulty, as driver.Engine)) {
 	for kind := range allAcquirers(nil) {
 		runInBubble(t, kind, func(t *testing.T) {
@@ -78,8 +79,8 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 	})
 }
 
-// If not all are free, the locks are taken in the order of their names, each
-// in its turn, and those taken are held meanwhile.
+// TestAcquireAllWaits checks that AcquireAll acquires the locks in the order of their names if not
+// all are free, and holds each while it waits for the next.
 func TestAcquireAllWaits(t *testing.T) {
 	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
@@ -133,8 +134,8 @@ func TestTryAcquireAllTakesAllOrNone(t *testing.T) {
 	})
 }
 
-// Without all the locks none stays: whenever the caller gives up, whatever
-// replies get lost. INVARIANT I5.
+// TestAcquireAllLeavesNothing checks that a call without all of its locks leaves none, at whatever
+// time the caller gives up and whichever replies are lost. INVARIANT I5.
 func TestAcquireAllLeavesNothing(t *testing.T) {
 	for _, lossy := range []bool{false, true} {
 		eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
@@ -185,7 +186,7 @@ func TestAcquireAllErrors(t *testing.T) {
 		engine.set(fail(driver.ErrUnavailable, "acquire", "acquire-all"), nil)
 		wantErr(t, errOf(c.TryAcquireAll(t.Context(), []string{"a", "b"}, nil)), holdfast.ErrUnavailable)
 		engine.heal()
-		// The reply to the whole is late: repeats find the leases.
+		// The reply to the batch is late: the repeated requests find the leases.
 		engine.set(nil, func(_ context.Context, op string) error {
 			if op == "acquire-all" {
 				time.Sleep(1500 * time.Millisecond)
@@ -198,7 +199,7 @@ func TestAcquireAllErrors(t *testing.T) {
 		ls.Release(t.Context())
 		time.Sleep(time.Second)
 		nothingLeft(t, engine, "a", "b")
-		// If the repeats fail, what the whole was granted is cancelled.
+		// If the repeated requests fail, the leases that the batch was granted are released.
 		engine.heal()
 		engine.set(func(_ context.Context, op string) error {
 			switch op {
@@ -239,7 +240,8 @@ func TestAcquireAllRefusesBadInput(t *testing.T) {
 	})
 }
 
-// The context has ended before any lock is given back, with the right cause.
+// TestReleaseEndsContextOfLeases checks that the context ends before any lock is released, and with
+// the right cause.
 func TestReleaseEndsContextOfLeases(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var ls *holdfast.Leases
@@ -258,18 +260,18 @@ func TestReleaseEndsContextOfLeases(t *testing.T) {
 			}
 			want := context.Canceled
 			if i%2 == 1 {
-				asleep += time.Minute // which nobody has noticed yet
+				asleep += time.Minute // the client has not noticed it yet
 				want = holdfast.ErrLost
 			}
-			_ = ls.Release(t.Context()) // what it returns is tested elsewhere
+			_ = ls.Release(t.Context()) // other tests check what it returns
 			cause := context.Cause(ls.Context())
 			need(t, errors.Is(cause, want), "round %d: cause %v, want %v", i, cause, want)
 		}
 	})
 }
 
-// What the caller wants of the keep-alive holds from the hand-out on: each
-// lease then has its whole TTL. Until then the client keeps all alive.
+// TestAcquireAllHandsOut checks that the keep-alive options of the caller apply from the return of
+// AcquireAll, when each lease has its whole TTL. Until then the client keeps all leases alive.
 func TestAcquireAllHandsOut(t *testing.T) {
 	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
@@ -292,7 +294,7 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			expect(t, took == 8998*time.Millisecond && engine.count("extend") == extends,
 				"ended after %s, %d renewals; want the TTL and none", took, engine.count("extend")-extends)
 			wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
-			synctest.Wait() // the rest is done in the background
+			synctest.Wait() // the client releases the other lease in the background
 
 			ls = acquire(holdfast.AcquireOptions{StallAfter: 20 * time.Second}, busy)
 			start = time.Now()
@@ -308,7 +310,7 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			synctest.Wait()
 			nothingLeft(t, engine, "a", "b")
 		}
-		// A lease that is lost meanwhile ends the wait for the next.
+		// A lease that is lost during the wait for the next lock ends the wait.
 		start := time.Now()
 		time.AfterFunc(time.Minute, foreign(t, engine, "b", time.Hour))
 		time.AfterFunc(30*time.Second, func() {
@@ -320,12 +322,13 @@ func TestAcquireAllHandsOut(t *testing.T) {
 		took := time.Since(start)
 		expect(t, took <= 40*time.Second && strings.Contains(err.Error(), `"a"`),
 			"%v, after %s; want it about a, when the keep-alive finds out, after 40s at most", err, took)
-		time.Sleep(time.Minute) // the foreign lease is over
+		time.Sleep(time.Minute) // the foreign lease expires
 		nothingLeft(t, engine, "a", "b")
 	})
 }
 
-// Close ends an AcquireAll as it ends a waiter, and waits for what it gives back.
+// TestCloseEndsAcquireAll checks that Close ends an AcquireAll that waits, and waits until its
+// locks are released.
 func TestCloseEndsAcquireAll(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
@@ -365,8 +368,8 @@ func TestCloseEndsAcquireAll(t *testing.T) {
 	}
 }
 
-// Of several names, the first does not lose its TTL while the call waits for the
-// last.
+// TestWholeTTLOfAll checks that the lease of the first name has its whole TTL although the call
+// waited for the last name.
 func TestWholeTTLOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

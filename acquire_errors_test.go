@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// Whoever would wait for a lease of its own context is told so; what can only
-// fail or succeed at once is tried. nil is a lease.
+// TestNesting checks that a call that would wait for a lease of its own context fails with
+// ErrDeadlock. A TryAcquire that can succeed or fail at once is sent. An error of nil stands for a
+// lease.
 func TestNesting(t *testing.T) {
 	exclusive := &holdfast.AcquireOptions{}
 	deadlock, mismatch := holdfast.ErrDeadlock, holdfast.ErrKindMismatch
@@ -75,7 +76,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A lease that is over is in nobody's way.
+// TestNestingUnderLeasesThatAreOver checks that an ended lease in the context prevents no
+// acquisition.
 func TestNestingUnderLeasesThatAreOver(t *testing.T) {
 	for _, mode := range []*holdfast.AcquireOptions{{}, shared, semaphore(1, 1)} {
 		for _, lost := range []bool{false, true} {
@@ -99,7 +101,8 @@ func TestNestingUnderLeasesThatAreOver(t *testing.T) {
 	}
 }
 
-// The names of AcquireAll are nested in one another, and in the caller's.
+// TestNestingOfAcquireAll checks that the leases of AcquireAll are nested in one another and in the
+// caller's context.
 func TestNestingOfAcquireAll(t *testing.T) {
 	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
@@ -128,7 +131,7 @@ func TestNestingOfAcquireAll(t *testing.T) {
 	})
 }
 
-// A downgraded lease counts as what it is now.
+// TestNestingUnderDowngraded checks that a downgraded lease counts as shared.
 func TestNestingUnderDowngraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
@@ -142,7 +145,8 @@ func TestNestingUnderDowngraded(t *testing.T) {
 	})
 }
 
-// An engine that is a struct with a map in it cannot be compared.
+// TestEngineThatCannotBeCompared checks nesting with an engine that == cannot compare, because it
+// is a struct that contains a map.
 func TestEngineThatCannotBeCompared(t *testing.T) {
 	type byValue struct {
 		driver.Engine
@@ -182,8 +186,8 @@ func TestDeadlock(t *testing.T) {
 	})
 }
 
-// Callers who name the same locks in different orders never wait for one
-// another in a circle.
+// TestAcquireAllCannotDeadlock checks that callers that request the same locks in different orders
+// never wait for one another in a circle.
 func TestAcquireAllCannotDeadlock(t *testing.T) {
 	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		names := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c"}, {"c", "a"}}
@@ -200,7 +204,7 @@ func TestAcquireAllCannotDeadlock(t *testing.T) {
 						return
 					}
 					for _, name := range names[i%4] {
-						inside[name]++ // the race detector watches, too
+						inside[name]++ // the race detector checks this, too
 						expect(t, inside[name] == 1, "%d hold %s", inside[name], name)
 					}
 					time.Sleep(time.Duration(i) * time.Millisecond)
@@ -255,8 +259,8 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 	})
 }
 
-// Adopt waits for nobody, so that no context is in its way, and what is acquired under
-// an adopted lease knows of it.
+// TestAdoptionAndNesting checks that no lease in the context prevents Adopt, which never waits, and
+// that acquisitions under an adopted lease detect a deadlock.
 func TestAdoptionAndNesting(t *testing.T) {
 	engine := newFaulty()
 	c, other := newClient(t, engine, nil), newClient(t, engine, nil)
@@ -270,8 +274,8 @@ func TestAdoptionAndNesting(t *testing.T) {
 	again.Release(t.Context())
 }
 
-// TestEndOfWaitSaysWhy: a wait that ends while the store refuses says what the
-// store said, not only that there was no answer.
+// TestEndOfWaitSaysWhy checks that the error of a wait that ends while the store refuses requests
+// contains the store's error.
 func TestEndOfWaitSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaulty()
@@ -294,9 +298,9 @@ func TestEndOfWaitSaysWhy(t *testing.T) {
 	})
 }
 
-// TestShortWaitOnABusyStore: a wait that ends while the store has been thinking for some
-// milliseconds ends with what the store said before, however short the wait is. One that
-// has been silent for longer may have another holder by now.
+// TestShortWaitOnABusyStore checks that a wait that ends within milliseconds of an unanswered
+// request returns the store's last reply, however short the wait is. After a longer silence the
+// wait returns ErrUnavailable, because the lock may have another holder.
 func TestShortWaitOnABusyStore(t *testing.T) {
 	for wait, want := range map[time.Duration]error{
 		20 * time.Millisecond:  holdfast.ErrHeld,
@@ -323,8 +327,9 @@ func TestShortWaitOnABusyStore(t *testing.T) {
 	}
 }
 
-// TestEndedWaitClaimsNoHolder: what the store has not said, or said so long ago that it
-// need not be true, is not claimed; that it does not answer is.
+// TestEndedWaitClaimsNoHolder checks that the error of an ended wait names no present holder if the
+// store reported none, or reported it too long ago. The error does report that the store does not
+// answer.
 func TestEndedWaitClaimsNoHolder(t *testing.T) {
 	for _, as := range fullAndPlain {
 		synctest.Test(t, func(t *testing.T) {
@@ -345,7 +350,7 @@ func TestEndedWaitClaimsNoHolder(t *testing.T) {
 			cancel()
 			f.heal()
 
-			// It falls silent after it has said who has the lock.
+			// The store stops answering after it has reported the holder.
 			for _, dead := range deadStores {
 				release := foreign(t, f, "a", time.Hour)
 				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
@@ -365,8 +370,7 @@ func TestEndedWaitClaimsNoHolder(t *testing.T) {
 	}
 }
 
-// wantOnly fails t unless err is each of want and, of the errors of package holdfast that
-// a wait may end with, none else.
+// wantOnly fails t unless err is each error of want, and no other error that a wait may end with.
 func wantOnly(t testing.TB, err error, want ...error) {
 	t.Helper()
 	for _, is := range want {

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// INVARIANT I3: at no moment is a lease that was handed over trusted for
-// longer than the store keeps it, however slow the store answers.
+// TestHandedOverLeaseIsTrustedNoLongerThanItLasts checks that the holder never trusts a lease that
+// was handed over for longer than the store keeps it, however slowly the store answers. INVARIANT
+// I3.
 func TestHandedOverLeaseIsTrustedNoLongerThanItLasts(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, time.Second, 30 * time.Second, time.Hour} {
 		for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
@@ -29,7 +30,7 @@ func TestHandedOverLeaseIsTrustedNoLongerThanItLasts(t *testing.T) {
 func checkHandOver(t *testing.T, ttl time.Duration, keepAlive holdfast.KeepAlive, slow [2]time.Duration) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
-	for i := range 9 { // the hand-over comes at different times of the refresh
+	for i := range 9 { // the hand-over happens at different times between refreshes
 		wait := 300*time.Millisecond + time.Duration(i)*197*time.Millisecond
 		release := foreign(t, engine, "a", time.Hour)
 		engine.set(delay(slow[0]*time.Millisecond), delay(slow[1]*time.Millisecond))
@@ -48,8 +49,8 @@ func checkHandOver(t *testing.T, ttl time.Duration, keepAlive holdfast.KeepAlive
 	}
 }
 
-// A waiter whose requests get lost trusts a late hand-over for no longer than
-// its last answer allows.
+// TestHandOverAfterLostRefreshes checks that a waiter whose requests are lost trusts a late
+// hand-over for no longer than its last reply allows.
 func TestHandOverAfterLostRefreshes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for ms := 4500; ms < 7000; ms += 20 {
@@ -70,8 +71,8 @@ func TestHandOverAfterLostRefreshes(t *testing.T) {
 	})
 }
 
-// A lease that was handed over asks for its whole TTL after 100 ms, once, even
-// if the caller is to extend it.
+// TestHandOverIsConfirmed checks that the client requests the whole TTL of a lease that was handed
+// over once, after 100 ms, even with keep-alive off.
 func TestHandOverIsConfirmed(t *testing.T) {
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 		for _, ttl := range []time.Duration{3 * time.Second, 30 * time.Second, time.Hour} {
@@ -96,8 +97,8 @@ func TestHandOverIsConfirmed(t *testing.T) {
 	}
 }
 
-// A lease whose TTL is less than what the place had left needs no
-// confirmation.
+// TestShortHandOverIsNotConfirmed checks that a lease needs no confirmation if its TTL is shorter
+// than the rest of its place.
 func TestShortHandOverIsNotConfirmed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		time.AfterFunc(100*time.Millisecond, foreign(t, engine, "a", time.Hour))
@@ -112,7 +113,8 @@ func TestShortHandOverIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// A confirmation that fails, or is not answered, is sent again in time.
+// TestFailedConfirmationIsRepeated checks that a confirmation that fails or is not answered is sent
+// again in time.
 func TestFailedConfirmationIsRepeated(t *testing.T) {
 	for name, fault := range map[string]func(context.Context, string) error{
 		"refused":      fail(driver.ErrUnavailable, "extend"),
@@ -140,8 +142,9 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 	}
 }
 
-// INVARIANT I3: a confirmation answered "lost" ends the lease at once; one
-// that is never answered ends it before the store hands the lock to another.
+// TestHandOverIsLost checks that the lease ends at once if the store answers the confirmation with
+// ErrLost, and before the store grants the lock to another waiter if it never answers. INVARIANT
+// I3.
 func TestHandOverIsLost(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
 		runWithClient(t, fmt.Sprint("cut off ", cutOff), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -165,8 +168,8 @@ func TestHandOverIsLost(t *testing.T) {
 	}
 }
 
-// The options of the acquisition hold for a lease that was handed over, and
-// count from the hand-over.
+// TestHandOverKeepsOptions checks that the options of the acquisition apply to a lease that was
+// handed over, and count from the hand-over.
 func TestHandOverKeepsOptions(t *testing.T) {
 	handOver := func(t *testing.T, opts holdfast.AcquireOptions, check func(*testing.T, *faulty, *holdfast.Client, *holdfast.Lease)) {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -223,9 +226,9 @@ func TestHandOverKeepsOptions(t *testing.T) {
 	})
 }
 
-// INVARIANT I7: a waiter whose answers are all lost, while its requests arrive,
-// is in the way of those behind it for one waiter TTL after it was handed the
-// lock. What it finds late it keeps.
+// TestUnheardHandOverEndsWithPlace checks that a waiter whose requests arrive, but whose replies
+// are all lost, delays the waiters behind it by one waiter TTL at most after it was handed the
+// lock. INVARIANT I7.
 func TestUnheardHandOverEndsWithPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -253,9 +256,8 @@ func TestUnheardHandOverEndsWithPlace(t *testing.T) {
 	})
 }
 
-// TestLeaseFoundLateIsKept: whoever has not heard for a while that it had a
-// place, and then hears that it has the lock, does not go to the end of the
-// queue.
+// TestLeaseFoundLateIsKept checks that a waiter without replies for longer than its place lasts
+// keeps a lease that it then finds, and does not start over at the end of the queue.
 func TestLeaseFoundLateIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -280,7 +282,7 @@ func TestLeaseFoundLateIsKept(t *testing.T) {
 	})
 }
 
-// whole waits in vain for 300 ms, and then for what a hand-over brings.
+// whole starts an Acquire with WholeTTL of a lock that another client holds for 300 ms.
 func whole(t *testing.T, engine *faulty, opts holdfast.AcquireOptions) <-chan outcome {
 	t.Helper()
 	opts.WholeTTL = true
@@ -288,8 +290,8 @@ func whole(t *testing.T, engine *faulty, opts holdfast.AcquireOptions) <-chan ou
 	return enqueue(t.Context(), newClient(t, engine, nil), "a", &opts)
 }
 
-// With WholeTTL a lease that was handed over has its whole TTL when it is
-// returned, for one more request; whoever brings the news of it.
+// TestWholeTTL checks that with WholeTTL a lease that was handed over has its whole TTL when it is
+// returned, at the cost of one more request, whether a notice or a refresh reports the hand-over.
 func TestWholeTTL(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		for _, ttl := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 30 * time.Second, time.Hour} {
@@ -307,8 +309,8 @@ func TestWholeTTL(t *testing.T) {
 	}
 }
 
-// A confirmation that fails, or is not answered, is repeated as long as the wait
-// lasts.
+// TestWholeTTLIsAskedForUntilAnswered checks that a confirmation that fails or is not answered is
+// repeated for as long as the wait lasts.
 func TestWholeTTLIsAskedForUntilAnswered(t *testing.T) {
 	faults := map[string][2]func(context.Context, string) error{
 		"refused":      {fail(driver.ErrUnavailable, "acquire"), nil},
@@ -335,8 +337,8 @@ func TestWholeTTLIsAskedForUntilAnswered(t *testing.T) {
 	}
 }
 
-// A confirmation that the store refuses for good ends the wait, and nothing is
-// left behind.
+// TestWholeTTLRefused checks that a confirmation that the store refuses with a permanent error ends
+// the wait and leaves nothing in the store.
 func TestWholeTTLRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -348,11 +350,11 @@ func TestWholeTTLRefused(t *testing.T) {
 	})
 }
 
-// If the lease is lost before it is confirmed the wait goes on, for what is left
-// of it. Late copies of the news that it was handed over are not taken for
-// another (INVARIANT I1).
+// TestWholeTTLLostGoesOnWaiting checks that the wait continues for the rest of its time if the
+// lease is lost before it is confirmed. Late copies of the notice of that lease are not taken for
+// another grant (INVARIANT I1).
 func TestWholeTTLLostGoesOnWaiting(t *testing.T) {
-	for _, theirs := range []time.Duration{4 * time.Second, time.Hour} { // how long the other client has the lock
+	for _, theirs := range []time.Duration{4 * time.Second, time.Hour} { // how long the other client holds the lock
 		runInBubble(t, fmt.Sprint("for ", theirs), func(t *testing.T) {
 			engine := newFaulty()
 			var lost lockinfo.Holding
@@ -361,7 +363,7 @@ func TestWholeTTLLostGoesOnWaiting(t *testing.T) {
 					lost = lock.Holders[0]
 					engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "a", LeaseID: lost.LeaseID}) // by an operator
 					foreign(t, engine, "a", theirs)
-					for i := range 3 { // the old news, late
+					for i := range 3 { // late copies of the old notice
 						time.AfterFunc(time.Duration(i+1)*time.Second, func() { engine.tell(driver.Notice{Token: lost.Token}) })
 					}
 				}

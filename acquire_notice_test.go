@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// INVARIANT I7: messages only speed waiting up. Without them the hand-over is
-// found by the next refresh or, by the first of the queue, when the lease in
-// the way runs out.
+// TestLostNoticeIsFoundByRefresh checks that a waiter finds a hand-over without its notice, by the
+// next refresh. The first of the queue also refreshes when the lease in its way expires. INVARIANT
+// I7.
 func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 	tests := map[string]struct{ ttl, released, least, most time.Duration }{
 		"released":        {time.Hour, 10 * time.Second, 10 * time.Second, 10*time.Second + 5*time.Second/3},
@@ -36,7 +36,7 @@ func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 			expect(t, took >= tt.least && took <= tt.most, "acquired after %s, want %s to %s", took, tt.least, tt.most)
 			n := engine.count("acquire")
 			expect(t, n == 1, "%d attempts, want 1", n)
-			// The answer has renewed nothing: the lease ends with the place.
+			// The refresh has not renewed the lease: it ends with the place.
 			whole := 4498 * time.Millisecond
 			left := o.lease.Remaining()
 			expect(t, left >= whole-5*time.Second/3 && left <= whole,
@@ -48,7 +48,8 @@ func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 	}
 }
 
-// A place lasts from its last refresh, also from one that did not wake the waiter.
+// TestNoticeAfterQuietRefreshes checks that a place lasts from its last refresh, even if the reply
+// to that did not wake the waiter.
 func TestNoticeAfterQuietRefreshes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		time.AfterFunc(time.Minute, foreign(t, engine, "a", time.Hour))
@@ -63,8 +64,8 @@ func TestNoticeAfterQuietRefreshes(t *testing.T) {
 	})
 }
 
-// Those behind the first do not look when the lease in the way runs out: that
-// would be a herd.
+// TestOnlyTheFirstLooksAtExpiry checks that the waiters behind the first send no refresh when the
+// lease in the way expires: they would all do so at once.
 func TestOnlyTheFirstLooksAtExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -87,8 +88,8 @@ func TestOnlyTheFirstLooksAtExpiry(t *testing.T) {
 	})
 }
 
-// Lost replies make no second place and no second lease, and the lease found
-// again has the token of the first time. INVARIANTS I5 and I6.
+// TestLostRepliesWhileQueued checks that lost replies lead to no second place and no second lease,
+// and that a lease found later has the token of its grant. INVARIANTS I5 and I6.
 func TestLostRepliesWhileQueued(t *testing.T) {
 	for _, op := range []string{"acquire", "refresh"} {
 		for _, deaf := range []bool{false, true} {
@@ -119,11 +120,11 @@ func TestLostRepliesWhileQueued(t *testing.T) {
 	}
 }
 
-// Notice of an older grant, which a message that comes late or twice may be, is
-// never taken for a grant of the present place.
+// TestStaleNoticeIsNotBelieved checks that a notice of an older grant, which may be late or a copy,
+// is never taken for a grant of the present place.
 func TestStaleNoticeIsNotBelieved(t *testing.T) {
-	// The reply to the first request is lost: the lease it leads to is handed
-	// over and runs out unseen before the request is repeated.
+	// The reply to the first request is lost: its place is handed a lease, which expires unseen
+	// before the request is repeated.
 	runInBubble(t, "after a lost reply", func(t *testing.T) {
 		engine := newFaulty()
 		engine.deaf = true
@@ -154,14 +155,13 @@ func TestStaleNoticeIsNotBelieved(t *testing.T) {
 		o.lease.Release(t.Context())
 		nothingLeft(t, engine, "a")
 	})
-	// A waiter that heard nothing for longer than its place starts over, with
-	// another lease ID, and what was handed over to the old one goes to the
-	// next at once.
+	// A waiter without replies for longer than its place lasts starts over with another lease ID.
+	// The lease that was handed over to the old ID goes to the next waiter at once.
 	runWithClient(t, "after a pause", nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
 		waiting := enqueue(t.Context(), c, "a", nil)
 		old, _ := engine.Engine.Inspect(t.Context(), "a")
-		engine.set(nil, fail(errLink, "refresh")) // in the store the place goes on
+		engine.set(nil, fail(errLink, "refresh")) // the store still renews the place
 		next := enqueue(t.Context(), newClient(t, engine.Engine, nil), "a", nil)
 		time.Sleep(6 * time.Second)
 		release()
@@ -178,7 +178,7 @@ func TestStaleNoticeIsNotBelieved(t *testing.T) {
 	})
 }
 
-// A grant whose reply came too late is cancelled at once, not left to run out.
+// TestLateGrantIsCancelled checks that a grant whose reply arrives too late is cancelled at once.
 func TestLateGrantIsCancelled(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(func(_ context.Context, op string) error {
@@ -195,8 +195,8 @@ func TestLateGrantIsCancelled(t *testing.T) {
 	})
 }
 
-// Notice to look, such as that the lease in the way will end sooner, is followed
-// at once.
+// TestNoticeToLookIsFollowed checks that a waiter sends a refresh at once when a notice asks for
+// one, for example because the lease in its way will end sooner.
 func TestNoticeToLookIsFollowed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for range 10 {
@@ -204,7 +204,7 @@ func TestNoticeToLookIsFollowed(t *testing.T) {
 			start := time.Now()
 			waiting := enqueue(t.Context(), c, "a", nil)
 			time.Sleep(time.Minute - 100*time.Millisecond)
-			l.Release(t.Context()) // for another 100 ms the name stays closed
+			l.Release(t.Context()) // the name stays closed for another 100 ms
 			o := granted(t, waiting)
 			took := o.at.Sub(start)
 			expect(t, took >= time.Minute && took <= time.Minute+15*time.Millisecond, "acquired after %s, want at the end of MinHold, after 1m", took)
@@ -213,8 +213,8 @@ func TestNoticeToLookIsFollowed(t *testing.T) {
 	})
 }
 
-// Notice ends the pause after an attempt that got no answer: it may be of the
-// place that the attempt got.
+// TestNoticeEndsBackoff checks that a notice ends the pause after an unanswered attempt, because
+// that attempt may have created the place.
 func TestNoticeEndsBackoff(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond} {
 		runWithClient(t, after.String(), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -238,8 +238,7 @@ func TestNoticeEndsBackoff(t *testing.T) {
 	}
 }
 
-// distant returns an engine without a queue on a store of others, this far away
-// from it.
+// distant returns an engine without a queue on the given store, at this distance.
 func distant(store *faulty, away time.Duration) plain {
 	f := newFaultyOn(store.Engine)
 	f.set(delay(away), delay(away))
@@ -252,7 +251,7 @@ type runner struct {
 	turns  int
 }
 
-// race lets the runners take turns for a time, each for up to work.
+// race lets the runners take turns for length, each with work of up to work.
 func race(t *testing.T, runners []*runner, work, length time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
@@ -274,8 +273,8 @@ func race(t *testing.T, runners []*runner, work, length time.Duration) {
 	all.Wait()
 }
 
-// shares fails t unless each runner had that many turns of a hundred, and the
-// lock was in use for that part of the time.
+// shares fails t unless each runner had at least that percentage of the turns, and the lock was in
+// use for that part of the time.
 func shares(t *testing.T, runners []*runner, least int, work, length time.Duration, used float64) {
 	t.Helper()
 	turns, total := []int{}, 0
@@ -287,9 +286,9 @@ func shares(t *testing.T, runners []*runner, least int, work, length time.Durati
 	expect(t, part >= used, "turns: %d; the lock was in use for %.2f of the time, want %.2f", turns, part, used)
 }
 
-// INVARIANT I7: where those who wait can only try again, whoever gives the lock
-// back lets them have their share, near or far, and whether it knows of them or
-// not: for ten seconds it may not.
+// TestTurnsWithoutQueue checks that on an engine without a queue each waiter gets its share of the
+// turns, whatever its distance and whether or not the releasing client knows of it: for up to ten
+// seconds the client may not. INVARIANT I7.
 func TestTurnsWithoutQueue(t *testing.T) {
 	for _, c := range []struct {
 		work, step, length time.Duration
@@ -313,7 +312,8 @@ func TestTurnsWithoutQueue(t *testing.T) {
 	}
 }
 
-// The goroutines of one client take turns, with one another and with others.
+// TestTurnsOfOneClient checks that the goroutines of one client take turns with one another and
+// with another client.
 func TestTurnsOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const work, length = 100 * time.Millisecond, time.Minute
@@ -326,8 +326,7 @@ func TestTurnsOfOneClient(t *testing.T) {
 	})
 }
 
-// turn takes the lock and gives it back after work, and returns how long it
-// waited.
+// turn holds the lock for work, and returns how long it waited.
 func turn(t *testing.T, c *holdfast.Client, work time.Duration, opts *holdfast.AcquireOptions) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -339,8 +338,8 @@ func turn(t *testing.T, c *holdfast.Client, work time.Duration, opts *holdfast.A
 	return waited
 }
 
-// contended returns a client that was refused the lock a moment ago, and then
-// had it for 100 ms. So the next turn would begin with a pause.
+// contended returns a client that was refused the lock a moment ago, and then held it for 100 ms.
+// So its next turn begins with a pause.
 func contended(t *testing.T) *holdfast.Client {
 	engine := newFaulty()
 	c := newClient(t, plain{engine}, nil)
@@ -349,7 +348,7 @@ func contended(t *testing.T) *holdfast.Client {
 	return c
 }
 
-// Pauses end when those for whom they are have gone.
+// TestTurnsAfterRivalsHaveGone checks that the pauses end when no other client waits any more.
 func TestTurnsAfterRivalsHaveGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := contended(t)
@@ -363,7 +362,8 @@ func TestTurnsAfterRivalsHaveGone(t *testing.T) {
 	})
 }
 
-// Only who can wait pauses, and for no longer than that.
+// TestTurnsPauseWithinTheWait checks that only calls that may wait pause, and for no longer than
+// their wait.
 func TestTurnsPauseWithinTheWait(t *testing.T) {
 	for what, check := range map[string]func(t *testing.T, c *holdfast.Client, start time.Time) time.Duration{
 		"it pauses": func(t *testing.T, c *holdfast.Client, start time.Time) time.Duration {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An outages is an Observer that notes when outages began and ended.
+// An outages is an Observer that records when outages began and ended.
 type outages struct {
 	mu    sync.Mutex // guards the rest
 	start time.Time
@@ -33,7 +33,7 @@ func (o *outages) observe(e holdfast.Event) {
 }
 
 func (o *outages) all() []string {
-	synctest.Wait() // until it was told
+	synctest.Wait() // until the Observer has received all events
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.heard)
@@ -45,8 +45,8 @@ var deadStores = map[string]func(...string) func(context.Context, string) error{
 	"hangs":   hang,
 }
 
-// A wait that ends while the store does not answer ends as that, and not as
-// held by whoever had the lock before.
+// TestWaitEndsInOutage checks that a wait that ends while the store does not answer returns
+// ErrUnavailable, not ErrHeld.
 func TestWaitEndsInOutage(t *testing.T) {
 	for way, dead := range deadStores {
 		for _, queues := range []bool{true, false} {
@@ -77,7 +77,7 @@ func TestWaitEndsInOutage(t *testing.T) {
 	}
 }
 
-// An outage that ends during the wait is told and does no harm.
+// TestOutageIsTold checks that the Observer receives both ends of an outage during a wait.
 func TestOutageIsTold(t *testing.T) {
 	for way, dead := range deadStores {
 		runInBubble(t, way, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestOutageIsTold(t *testing.T) {
 	}
 }
 
-// A single failure is not an outage.
+// TestBlipIsNoOutage checks that a single failure is not reported as an outage.
 func TestBlipIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -121,8 +121,7 @@ func TestBlipIsNoOutage(t *testing.T) {
 	})
 }
 
-// MaxWait bounds both: the wait for the lock, and that for a store which is not
-// there at the start.
+// TestWaitForStore checks that MaxWait bounds the wait for the lock, and for a store that is away.
 func TestWaitForStore(t *testing.T) {
 	for way, dead := range deadStores {
 		runInBubble(t, way, func(t *testing.T) {
@@ -144,7 +143,7 @@ func TestWaitForStore(t *testing.T) {
 			l.Release(t.Context())
 			heard := o.all()
 			expect(t, len(heard) == 6, "the Observer heard %v, want that three outages began and ended, two of them with the wait", heard)
-			// Without a bound it would be for ever.
+			// Without a MaxWait, the wait for the store could last forever.
 			engine.set(dead("acquire"), nil)
 			start = time.Now()
 			wantErr(t, errOf(c.Acquire(t.Context(), "a", nil)), holdfast.ErrUnavailable)
@@ -161,7 +160,8 @@ func TestWaitForStore(t *testing.T) {
 	}
 }
 
-// However short the wait, one request has the time to be answered.
+// TestShortWaitHasOneAttempt checks that even the shortest wait leaves time for the reply to one
+// request.
 func TestShortWaitHasOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -180,7 +180,7 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		expect(t, waited.Load() == 1, "the Observer was told %d times that somebody waits", waited.Load())
 		wantErr(t, lease.Release(t.Context()), nil)
 
-		// Nor does it last longer than that.
+		// The wait for that reply lasts for RequestTimeout at most.
 		engine.set(hang("acquire"), nil)
 		began := time.Now()
 		wantErr(t, errOf(c.Acquire(t.Context(), "free", opts)), holdfast.ErrUnavailable)
@@ -189,11 +189,11 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 	})
 }
 
-// errShutdown is why a context was canceled.
+// errShutdown is the cause of a canceled context.
 var errShutdown = errors.New("shutting down")
 
-// endings are the ways in which a caller's context ends a wait, after a minute, and what
-// the error is then.
+// endings are the ways in which a caller's context ends a wait after a minute, each with the errors
+// and the text of the result.
 var endings = map[string]struct {
 	end  func(context.Context) (context.Context, context.CancelFunc)
 	says string
@@ -223,8 +223,8 @@ var endings = map[string]struct {
 	},
 }
 
-// TestEndedWaitSaysWhoHolds: a wait that the caller's context ends says who has the lock,
-// in one line, and is both: the end of that context, and what a MaxWait of ours ends with.
+// TestEndedWaitSaysWhoHolds checks that the error of a wait that the caller's context ends names
+// the holder, in one line. It matches both the context's error and the error that MaxWait leads to.
 func TestEndedWaitSaysWhoHolds(t *testing.T) {
 	deploy := holdfast.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
 	for ending, tt := range endings {
@@ -232,7 +232,7 @@ func TestEndedWaitSaysWhoHolds(t *testing.T) {
 			eachWait(t, func(t *testing.T, f *faulty, c *holdfast.Client, form string, call waitForm) {
 				other := newClient(t, f, &holdfast.Options{Holder: deploy})
 				busy := mustAcquire(t, other, "b", nil)
-				if form != "AcquireAll" { // which gets a, and waits for b
+				if form != "AcquireAll" { // AcquireAll gets a, and waits for b
 					busy.Release(t.Context())
 					busy = mustAcquire(t, other, "a", nil)
 				}
@@ -276,7 +276,7 @@ func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
 			}
 			return nil
 		})
-		l := mustAcquire(t, c, "a", nil) // not ErrHeld by itself
+		l := mustAcquire(t, c, "a", nil) // its own lost grant does not lead to ErrHeld
 		lock, _ := engine.Inspect(t.Context(), "a")
 		expect(t, len(lock.Holders) == 1 && lock.Holders[0].Token == l.Token() && lock.Holders[0].LeaseID == l.ID(),
 			"the store has %+v, the lease token %d", lock.Holders, l.Token())
@@ -284,7 +284,8 @@ func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
 	})
 }
 
-// INVARIANT I5: whatever the instant at which the context ends, nothing stays.
+// TestAbandonedAcquireLeavesNothing checks that nothing stays in the store, whenever the context
+// ends. INVARIANT I5.
 func TestAbandonedAcquireLeavesNothing(t *testing.T) {
 	for _, hook := range []string{"request delayed", "reply delayed"} {
 		runWithClient(t, hook, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -295,8 +296,8 @@ func TestAbandonedAcquireLeavesNothing(t *testing.T) {
 				return nil
 			}
 			if hook == "request delayed" {
-				// The request reaches the store although its sender has given
-				// up, and after its own cancel.
+				// The request reaches the store although its sender has given up, and after the
+				// cancel.
 				engine.set(func(ctx context.Context, op string) error {
 					_ = slow(ctx, op)
 					return nil
@@ -334,7 +335,7 @@ func TestZombieAcquireMeetsTombstone(t *testing.T) {
 	})
 }
 
-// A holding engine holds acquire requests up on the wire.
+// A holding engine passes on no acquire request: it sends them to requests.
 type holding struct {
 	*faulty
 	requests chan driver.AcquireRequest
@@ -365,7 +366,8 @@ func TestUnreachableStore(t *testing.T) {
 	})
 }
 
-// A waiter that is behind a holder already rides out an outage.
+// TestWaiterRidesOutOutage checks that a waiter that has already queued behind a holder continues
+// to wait through an outage.
 func TestWaiterRidesOutOutage(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Nothing goes on once nobody waits and nobody holds. (A goroutine left behind
-// would fail the bubble.)
+// TestNothingRunsAfterwards checks that the client sends no requests when it has no waiters and no
+// leases. (A goroutine left behind would fail the bubble.)
 func TestNothingRunsAfterwards(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for _, deaf := range []bool{false, true} {
@@ -43,12 +43,12 @@ func TestNothingRunsAfterwards(t *testing.T) {
 	})
 }
 
-// A scripted engine answers every request for a place as it is told.
+// A scripted engine gives the same reply to every request for a place.
 type scripted struct {
 	*faulty
 	held    driver.Blocker
-	acquire error // instead, from the second request on
-	refresh error // instead
+	acquire error // returned from the second request on, unless nil
+	refresh error // returned with every reply
 }
 
 func (s *scripted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -67,13 +67,13 @@ func (s *scripted) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []
 	return replies
 }
 
-// INVARIANT I7: no waiter spins, whatever the store answers and whatever news
-// comes: not more than one attempt and one refresh in 10 ms, and few while all
-// is quiet.
+// TestWaiterNeverSpins checks that no waiter spins, whatever the store replies and whichever
+// notices arrive: it sends at most one attempt and one refresh in 10 ms, and few while no notices
+// arrive. INVARIANT I7.
 func TestWaiterNeverSpins(t *testing.T) {
 	answers := map[string]struct {
 		scripted
-		quiet int // requests in 5 s without news, at most
+		quiet int // requests in 5 s without notices, at most
 	}{
 		"held":                   {scripted{held: driver.Blocker{Place: 1, ExpiresIn: time.Hour}}, 5},
 		"held, no time left":     {scripted{held: driver.Blocker{Place: 1}}, 430},
@@ -89,7 +89,7 @@ func TestWaiterNeverSpins(t *testing.T) {
 	kinds := map[string]struct {
 		opts   holdfast.AcquireOptions
 		notice *driver.Notice
-		quiet  int // times as many requests
+		quiet  int // a factor for the above
 	}{
 		"no news":                   {quiet: 1},
 		"no news, short TTL":        {quiet: 10, opts: holdfast.AcquireOptions{TTL: holdfast.MinTTL}},
@@ -124,8 +124,8 @@ func TestWaiterNeverSpins(t *testing.T) {
 	}
 }
 
-// Under random faults no two trust an exclusive lock at the same time, the
-// store keeps each lease for as long as it is trusted, and nothing stays.
+// TestWaitersUnderFaults checks that under random faults no two clients trust an exclusive lock at
+// the same time, the store keeps each lease for as long as it is trusted, and nothing is left.
 // INVARIANTS I1, I3 and I5.
 func TestWaitersUnderFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -194,11 +194,11 @@ func randomFaults(ctx context.Context, _ string) error {
 	return nil
 }
 
-// occupied is a store whose locks foreign clients have.
+// occupied is an engine whose locks are held by foreign clients.
 type occupied struct {
 	*scripted
 	left   func() time.Duration // of the foreign lock
-	places atomic.Int64         // how many were refreshed
+	places atomic.Int64         // how many places were refreshed
 }
 
 func (o *occupied) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
@@ -208,9 +208,9 @@ func (o *occupied) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []
 	return now.Refresh(ctx, reqs)
 }
 
-// A foreign client tells nobody that it gave the lock back: the first of the
-// queue looks for that, often while such clients come and go, less often while
-// one stays, and all of a client's together no more than 200 times a second.
+// TestHeadLooksForForeignClients checks that the first waiter of a queue refreshes its place often,
+// because the release of a foreign client sends no notice. It does so less often while one foreign
+// lease stays, and all waiters of a client together refresh no more than 200 times a second.
 func TestHeadLooksForForeignClients(t *testing.T) {
 	const span = 5 * time.Second
 	tests := map[string]struct {
@@ -224,7 +224,7 @@ func TestHeadLooksForForeignClients(t *testing.T) {
 		"they come and go": {1, 1, func(time.Time) time.Duration { return 8 * time.Second }, 480, 500},
 		"not the head":     {1, 2, func(time.Time) time.Duration { return 8 * time.Second }, 2, 5},
 		"100 names":        {100, 1, func(time.Time) time.Duration { return 8 * time.Second }, 900, 1100},
-		"2,000 names":      {2000, 1, func(time.Time) time.Duration { return 8 * time.Second }, 4000, 9000}, // as their waiter TTL wants it
+		"2,000 names":      {2000, 1, func(time.Time) time.Duration { return 8 * time.Second }, 4000, 9000}, // because of their waiter TTL
 	}
 	for name, tt := range tests {
 		runInBubble(t, name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestHeadLooksForForeignClients(t *testing.T) {
 	}
 }
 
-// A refresher counts refreshes and the places that they are of.
+// A refresher counts refresh requests and the places in them.
 type refresher struct {
 	*mem.Engine
 	requests, places atomic.Int64
@@ -266,8 +266,8 @@ func (r *refresher) Refresh(ctx context.Context, reqs []driver.RefreshRequest) [
 	return r.Engine.Refresh(ctx, reqs)
 }
 
-// The more waiters a client has, the longer their places last, up to the TTL: what
-// the store has to do for them does not grow as their number does.
+// TestManyPlacesAreRefreshedSlowly checks that the places of a client last longer the more waiters
+// it has, up to the TTL, so that the store's work does not grow with their number.
 func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 	for _, tc := range []struct {
 		waiters int
@@ -277,7 +277,7 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 		{100, 30 * time.Second, 70},
 		{1000, 30 * time.Second, 700},
 		{5000, 30 * time.Second, 1100},
-		{5000, 5 * time.Second, 3400}, // a place never outlasts what a lease does
+		{5000, 5 * time.Second, 3400}, // a place never lasts longer than a lease
 	} {
 		runInBubble(t, fmt.Sprintf("%d of %s", tc.waiters, tc.ttl), func(t *testing.T) {
 			engine := &refresher{Engine: mem.New(nil)}
@@ -313,12 +313,13 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 	}
 }
 
-// An unsure engine does not answer the first refresh that asks for more than usual.
+// An unsure engine returns ErrUnavailable for the first refresh with a longer waiter TTL than
+// usual.
 type unsure struct {
 	*mem.Engine
 	usual time.Duration
-	first time.Time // when that was
-	again time.Time // when the next refresh of that place came
+	first time.Time // when that refresh arrived
+	again time.Time // when the next refresh of that place arrived
 	place lockinfo.LeaseID
 }
 
@@ -336,7 +337,8 @@ func (u *unsure) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-// A longer waiter TTL counts once the store has answered: until then the place may end sooner.
+// TestLongerWaiterTTLIsConfirmed checks that a longer waiter TTL counts only after the store has
+// replied. Until then the place may end sooner.
 func TestLongerWaiterTTLIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &unsure{Engine: mem.New(nil), usual: 5 * time.Second}
@@ -358,7 +360,7 @@ func TestLongerWaiterTTLIsConfirmed(t *testing.T) {
 	})
 }
 
-// mustAcquireElsewhere takes a lock for another client, for an hour.
+// mustAcquireElsewhere acquires a lock for another client, for an hour.
 func mustAcquireElsewhere(t *testing.T, engine driver.Engine, name string) {
 	t.Helper()
 	req := driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour}
@@ -366,12 +368,12 @@ func mustAcquireElsewhere(t *testing.T, engine driver.Engine, name string) {
 	need(t, err == nil && reply.Outcome == driver.Granted, "%s: %+v, %v", name, reply, err)
 }
 
-// The permits of a client that died come back one by one, each when its lease
-// runs out, and one waiter gets each.
+// TestPermitsOfDeadClientComeBack checks that each permit of a dead client becomes free when its
+// lease expires, and goes to one waiter.
 func TestPermitsOfDeadClientComeBack(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		opts := semaphore(3, 1)
-		opts.TTL, opts.KeepAlive = 10*time.Second, holdfast.KeepAliveOff // as if it were dead
+		opts.TTL, opts.KeepAlive = 10*time.Second, holdfast.KeepAliveOff // like a dead client
 		start := time.Now()
 		for range 3 {
 			mustAcquire(t, c, "a", opts)

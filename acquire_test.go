@@ -24,7 +24,7 @@ func TestTryAcquireTellsWhoHolds(t *testing.T) {
 		b := newClient(t, engine, nil)
 		l := mustAcquire(t, a, "orders/42", &holdfast.AcquireOptions{TTL: 12 * time.Second, Reason: "resize"})
 		defer l.Release(t.Context())
-		time.Sleep(12 * time.Minute) // it is renewed all the time
+		time.Sleep(12 * time.Minute) // the lease is renewed meanwhile
 
 		_, err := b.TryAcquire(t.Context(), "orders/42", nil)
 		var held *holdfast.HeldError
@@ -48,7 +48,7 @@ func TestAcquireWaitsForRelease(t *testing.T) {
 		waited := time.Since(start)
 		expect(t, waited == time.Minute, "acquired %s after the start, want at the release: 1m", waited)
 		expect(t, second.Token() > first.Token(), "tokens %d, %d: want them to grow", first.Token(), second.Token())
-		// I7: a waiter looks twice to begin with and then once per refresh.
+		// I7: a waiter makes two attempts, and then sends one request per refresh.
 		n := engine.count("acquire")
 		expect(t, n <= 40, "%d attempts in a minute: the waiter spins", n)
 	})
@@ -93,12 +93,12 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 		_, err := c.Acquire(ctx, "a", nil)
 		wantErr(t, err, context.Canceled)
 		wantErr(t, err, why)
-		wantErr(t, err, holdfast.ErrHeld) // TestEndedWaitSaysWhoHolds has the rest
+		wantErr(t, err, holdfast.ErrHeld) // see also TestEndedWaitSaysWhoHolds
 	})
 }
 
-// The context of the wait is not the life of the lease: other libraries let a
-// held lock die when the time limit of the wait passes.
+// TestLeaseOutlivesContextOfAcquire checks that the lease does not end with the context of Acquire.
+// In other libraries a held lock is lost when the time limit of the wait passes.
 func TestLeaseOutlivesContextOfAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, mem.New(nil), nil)
@@ -182,10 +182,10 @@ func TestBadInputChangesNothing(t *testing.T) {
 	}
 }
 
-// A waitForm is one of the calls that can wait for a lock. It gives back what it gets.
+// A waitForm is one of the calls that can wait for a lock. It releases the lock that it gets.
 type waitForm func(ctx context.Context, c *holdfast.Client, wait time.Duration) error
 
-// waitForms are all that can wait, for the names "a", or "a" and "b".
+// waitForms are all calls that can wait. They acquire "a", or "a" and "b".
 var waitForms = map[string]waitForm{
 	"Acquire": func(ctx context.Context, c *holdfast.Client, wait time.Duration) error {
 		l, err := c.Acquire(ctx, "a", &holdfast.AcquireOptions{MaxWait: wait})
@@ -218,7 +218,7 @@ var waitForms = map[string]waitForm{
 	},
 }
 
-// waitEngines are the kinds of engines for which a wait differs.
+// waitEngines are the kinds of engines on which waits differ.
 var waitEngines = map[string]func(*faulty) driver.Engine{
 	"queue":    func(f *faulty) driver.Engine { return f },
 	"no queue": func(f *faulty) driver.Engine { return unqueued(f) },
@@ -241,9 +241,9 @@ func eachWait(t *testing.T, test func(t *testing.T, f *faulty, c *holdfast.Clien
 	}
 }
 
-// TestShortestWait: however short MaxWait is, one attempt has the request timeout: a
-// free lock is taken, of one that is held it is known who has it, and a store that is
-// silent is waited for once.
+// TestShortestWait checks that one attempt has the request timeout even with the shortest MaxWait:
+// the call acquires a free lock, reports the holder of a held one, and sends one request to a
+// silent store.
 func TestShortestWait(t *testing.T) {
 	eachWait(t, func(t *testing.T, f *faulty, c *holdfast.Client, form string, call waitForm) {
 		f.set(delay(50*time.Millisecond), nil)
@@ -279,8 +279,8 @@ func TestShortestWait(t *testing.T) {
 	})
 }
 
-// TestLateNamesHaveAnAttempt: of several names the last one has its attempt too, even if
-// the wait for the first has taken all of MaxWait but a moment.
+// TestLateNamesHaveAnAttempt checks that AcquireAll makes one attempt for the last name even if the
+// wait for the first has taken almost all of MaxWait.
 func TestLateNamesHaveAnAttempt(t *testing.T) {
 	eachAllAcquirer(t, func(t *testing.T, f *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)
@@ -303,8 +303,8 @@ func TestLateNamesHaveAnAttempt(t *testing.T) {
 	})
 }
 
-// A spender answers that so many lease IDs are spent, and remembers them, and
-// what was cancelled.
+// A spender reports the first spend lease IDs as spent. It records them and the cancelled lease
+// IDs.
 type spender struct {
 	*mem.Engine
 	spend int
@@ -331,9 +331,8 @@ func (s *spender) Release(ctx context.Context, req driver.ReleaseRequest) error 
 	return s.Engine.Release(ctx, req)
 }
 
-// TestSpentLeaseIDIsReplaced: where the engine says that the lease ID is spent,
-// the client cancels it and asks at once under another; but it does not ask
-// for ever.
+// TestSpentLeaseIDIsReplaced checks that the client cancels a lease ID that the engine reports as
+// spent and retries at once with another, but not forever.
 func TestSpentLeaseIDIsReplaced(t *testing.T) {
 	for _, test := range []struct {
 		spend int
@@ -375,19 +374,19 @@ func TestSpentLeaseIDIsReplaced(t *testing.T) {
 
 type acquireFunc = func(*holdfast.Client, context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error)
 
-// acquires are the two ways of taking a lock.
+// acquires are the two ways to acquire one lock.
 var acquires = map[string]acquireFunc{
 	"TryAcquire": (*holdfast.Client).TryAcquire,
 	"Acquire":    (*holdfast.Client).Acquire,
 }
 
-// A caller that does not wait asks for no place, and does not overtake those
-// that have one.
+// TestTryAcquireDoesNotBarge checks that TryAcquire requests no place, and does not overtake the
+// waiters in the queue.
 func TestTryAcquireDoesNotBarge(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", semaphore(3, 2))
 		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
-		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", semaphore(3, 1))), holdfast.ErrHeld) // would fit beside the 2
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", semaphore(3, 1))), holdfast.ErrHeld) // one permit is free
 		lock, _ := engine.Inspect(t.Context(), "a")
 		expect(t, len(lock.Queue) == 1 && lock.Queue[0].Mode == holdfast.Permits(3, 3), "queue = %+v, want the waiter only", lock.Queue)
 		l.Release(t.Context())

@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// INVARIANT I7: waiters are served in the order in which the store saw them.
+// TestWaitersAreServedInOrder checks that waiters are served in the order in which the store
+// received their requests. INVARIANT I7.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	for _, clients := range []int{1, 3} {
 		runInBubble(t, fmt.Sprint(clients, " clients"), func(t *testing.T) {
@@ -42,8 +43,8 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// Whatever the instant at which a waiter gives up, or a holder its lease,
-// nothing is left behind. INVARIANT I5.
+// TestWaiterLeavesNothing checks that nothing is left in the store whenever a waiter gives up, or a
+// holder releases its lease. INVARIANT I5.
 func TestWaiterLeavesNothing(t *testing.T) {
 	for _, outage := range []bool{false, true} {
 		runWithClient(t, fmt.Sprint("replies get lost ", outage), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -82,7 +83,8 @@ func TestWaiterLeavesNothing(t *testing.T) {
 	}
 }
 
-// A waiter gives its place up at once.
+// TestWaiterThatGivesUpLetsTheNextPass checks that a waiter that gives up removes its place at
+// once.
 func TestWaiterThatGivesUpLetsTheNextPass(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", shared)
@@ -102,8 +104,8 @@ func TestWaiterThatGivesUpLetsTheNextPass(t *testing.T) {
 	})
 }
 
-// An outage while queued costs at most the place: who waited goes on, and is
-// handed the lock at once as before.
+// TestWaiterSurvivesOutage checks that a queued waiter loses at most its place in an outage. It
+// continues to wait, and a notice hands it the lock at once.
 func TestWaiterSurvivesOutage(t *testing.T) {
 	refused, unanswered := fail(driver.ErrUnavailable, "acquire", "refresh"), hang("acquire", "refresh")
 	tests := map[string]struct {
@@ -121,7 +123,7 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 			release := foreign(t, engine, "a", time.Hour)
 			long := tt.outage > 5*time.Second // longer than a place lasts
 			if long {
-				engine.set(nil, fail(errLink, "acquire")) // forgotten with the place
+				engine.set(nil, fail(errLink, "acquire")) // still in place when the place is lost
 			}
 			waiting := enqueue(t.Context(), c, "a", nil)
 			engine.heal()
@@ -147,7 +149,7 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 	}
 }
 
-// Without a queue in the store Acquire polls, at a bounded rate.
+// TestPollingWithoutQueue checks that Acquire polls at a bounded rate if the store has no queue.
 func TestPollingWithoutQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -162,14 +164,14 @@ func TestPollingWithoutQueue(t *testing.T) {
 
 		waiting := enqueue(t.Context(), c, "a", nil)
 		time.Sleep(time.Second)
-		engine.set(fail(driver.ErrUnavailable, "acquire"), nil) // is ridden out, too
+		engine.set(fail(driver.ErrUnavailable, "acquire"), nil) // an outage does not end the wait
 		time.Sleep(time.Minute)
 		engine.heal()
 		l.Release(t.Context())
 		l = granted(t, waiting).lease
 		l.Release(t.Context())
 
-		time.Sleep(time.Second) // others have had their chance
+		time.Sleep(time.Second) // no pause for rivals any more
 		foreign(t, engine, "a", 100*time.Millisecond)
 		start = time.Now()
 		l = granted(t, enqueue(t.Context(), c, "a", nil)).lease
@@ -179,7 +181,7 @@ func TestPollingWithoutQueue(t *testing.T) {
 	})
 }
 
-// A looker is an OnWait that notes what it is told, and when.
+// A looker has an OnWait that records each state.
 type looker struct {
 	start time.Time
 	mu    sync.Mutex // guards the rest
@@ -192,20 +194,20 @@ func (l *looker) onWait(s holdfast.WaitState) {
 	l.told = append(l.told, s)
 }
 
-// all returns what l was told.
+// all returns the states that l has received.
 func (l *looker) all() []holdfast.WaitState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.told)
 }
 
-// waits are options that l is told of.
+// waits returns options with the OnWait of l.
 func (l *looker) waits() *holdfast.AcquireOptions {
 	l.start = time.Now()
 	return &holdfast.AcquireOptions{OnWait: l.onWait}
 }
 
-// heard returns what l was told: the places, and whether the store answered.
+// heard returns the places that l received, each with "outage" if the store did not answer.
 func (l *looker) heard() (s string) {
 	for _, w := range l.all() {
 		s += fmt.Sprintf("%d ", w.Place)
@@ -216,8 +218,8 @@ func (l *looker) heard() (s string) {
 	return s
 }
 
-// A waiter is told where it stands when its wait begins and each time that it gets
-// on, and nothing when only time has passed.
+// TestOnWaitTellsPlaces checks that OnWait receives the place when the wait begins and each time
+// that it improves, and nothing when only time has passed.
 func TestOnWaitTellsPlaces(t *testing.T) {
 	inBubble(t, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := mustAcquire(t, c, "a", nil)
@@ -239,7 +241,7 @@ func TestOnWaitTellsPlaces(t *testing.T) {
 	})
 }
 
-// A saying engine is told by and by what to answer.
+// A saying engine gives the reply that say has set last.
 type saying struct {
 	*scripted
 	mu sync.Mutex // guards held
@@ -263,8 +265,8 @@ func (s *saying) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return s.scripted.Refresh(ctx, reqs)
 }
 
-// What OnWait is told of the lease in the way is what the store says, later than
-// when it was said.
+// TestOnWaitTellsHolder checks that OnWait receives what the store reports of the lease in the way,
+// corrected for the time since the reply.
 func TestOnWaitTellsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &saying{scripted: &scripted{faulty: newFaulty()}}
@@ -275,11 +277,11 @@ func TestOnWaitTellsHolder(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := enqueue(ctx, c, "a", l.waits())
 		steps := []func(b *driver.Blocker){
-			func(b *driver.Blocker) { b.Since += time.Hour },                          // no news
-			func(b *driver.Blocker) { b.ExpiresIn += time.Hour },                      // no news: it was renewed
-			func(b *driver.Blocker) { b.Queue++ },                                     // news
-			func(b *driver.Blocker) { b.Since = time.Minute },                         // the same holder has got it anew
-			func(b *driver.Blocker) { b.Holder.Labels = map[string]string{"a": "b"} }, // another one
+			func(b *driver.Blocker) { b.Since += time.Hour },                          // no change
+			func(b *driver.Blocker) { b.ExpiresIn += time.Hour },                      // no change: the lease was renewed
+			func(b *driver.Blocker) { b.Queue++ },                                     // a change
+			func(b *driver.Blocker) { b.Since = time.Minute },                         // the same holder has acquired it again
+			func(b *driver.Blocker) { b.Holder.Labels = map[string]string{"a": "b"} }, // another holder
 			func(b *driver.Blocker) { b.Released = true },
 			func(b *driver.Blocker) { b.Foreign = true },
 		}
@@ -301,8 +303,8 @@ func TestOnWaitTellsHolder(t *testing.T) {
 	})
 }
 
-// An outage is told when it begins and when it ends, even if the store was not there
-// at the beginning.
+// TestOnWaitTellsOutage checks that OnWait receives the beginning and the end of an outage, even of
+// one that began before the wait.
 func TestOnWaitTellsOutage(t *testing.T) {
 	for _, atOnce := range []bool{true, false} {
 		runWithClient(t, fmt.Sprint("from the beginning ", atOnce), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -329,7 +331,7 @@ func TestOnWaitTellsOutage(t *testing.T) {
 	}
 }
 
-// Nobody is told of a wait that there is not.
+// TestOnWaitWithoutWait checks that OnWait is not called without a wait.
 func TestOnWaitWithoutWait(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var l looker
@@ -341,8 +343,8 @@ func TestOnWaitWithoutWait(t *testing.T) {
 	})
 }
 
-// A callback that panics, or ends its goroutine, leaves nothing behind, and Close does
-// not wait for it.
+// TestOnWaitPanics checks that an OnWait that panics leaves nothing behind, and that Close does not
+// wait for it.
 func TestOnWaitPanics(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
@@ -360,8 +362,8 @@ func TestOnWaitPanics(t *testing.T) {
 	})
 }
 
-// While a callback takes its time the place is kept, and the lock may be granted
-// meanwhile: it is a lease all the same.
+// TestOnWaitIsSlow checks that the place is kept while OnWait runs, and that a lock granted
+// meanwhile leads to a valid lease.
 func TestOnWaitIsSlow(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
@@ -374,7 +376,7 @@ func TestOnWaitIsSlow(t *testing.T) {
 	})
 }
 
-// AcquireAll says for which of its locks it waits.
+// TestOnWaitOfAll checks that AcquireAll reports for which of its locks it waits.
 func TestOnWaitOfAll(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		time.AfterFunc(time.Second, foreign(t, engine, "a", time.Hour))

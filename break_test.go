@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// why fails t unless the lease's context has ended with the break's reason.
+// why fails t unless the lease's context has ended with this author and reason of a break.
 func why(t *testing.T, l *holdfast.Lease, author, reason string) {
 	t.Helper()
 	cause := context.Cause(l.Context())
@@ -60,8 +60,8 @@ func TestBreakEndsContextAtOnce(t *testing.T) {
 	})
 }
 
-// TestBreakIsFoundAtRenewal: without a message the next renewal finds out, and
-// who and why as well.
+// TestBreakIsFoundAtRenewal checks that without a message the next renewal detects the break, with
+// its author and reason.
 func TestBreakIsFoundAtRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -79,9 +79,8 @@ func TestBreakIsFoundAtRenewal(t *testing.T) {
 	})
 }
 
-// TestSlowInquiryDelaysLittle: a store that does not say why a lease was lost
-// does not keep its context alive.
-// A holder who is shown no lease IDs of others still finds out who broke its own lease.
+// TestBreakIsToldByHiddenIDs checks that a holder learns who broke its lease from an engine that
+// hides the lease IDs of breaks.
 func TestBreakIsToldByHiddenIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -94,7 +93,7 @@ func TestBreakIsToldByHiddenIDs(t *testing.T) {
 	})
 }
 
-// A hidesIDs shows no lease IDs, as a server does.
+// A hidesIDs is an engine that hides lease IDs, as a server does.
 type hidesIDs struct{ driver.Forward }
 
 func (e hidesIDs) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
@@ -105,6 +104,8 @@ func (e hidesIDs) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, e
 	return all, err
 }
 
+// TestSlowInquiryDelaysLittle checks that a loss is reported soon even if the store does not return
+// its reason.
 func TestSlowInquiryDelaysLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -138,8 +139,8 @@ func TestSlowInquiryDelaysLittle(t *testing.T) {
 	})
 }
 
-// TestLateBreakSparesSuccessor: a break whose reply was lost is repeated, and
-// the repeat does not hit whoever has the lock by then. INVARIANT I6.
+// TestLateBreakSparesSuccessor checks that a break whose reply was lost is repeated, and that the
+// repeat does not end the next holder's lease. INVARIANT I6.
 func TestLateBreakSparesSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -216,7 +217,7 @@ func TestBreakSaysWhoByDefault(t *testing.T) {
 	l.Release(t.Context())
 }
 
-// TestBreakNeedsEngine: the flag decides, whatever methods a wrapper has.
+// TestBreakNeedsEngine checks that the capability decides, whichever methods a wrapper has.
 func TestBreakNeedsEngine(t *testing.T) {
 	store := mem.New(nil)
 	for what, engine := range map[string]driver.Engine{
@@ -246,8 +247,8 @@ func (u *unable) Capabilities() driver.Capabilities {
 	return capable
 }
 
-// TestTimeToLookRenewsAtOnce: a message that only says to look makes the client
-// ask the store, without waiting for the next renewal.
+// TestTimeToLookRenewsAtOnce checks that a loss message without a lease makes the client check its
+// lease of that name at once, not at the next renewal.
 func TestTimeToLookRenewsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -274,8 +275,8 @@ func TestTimeToLookRenewsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLossOfOneAmongMany: a message about a lease does not go through all that the
-// client has, and finds leases of every mode.
+// TestLossOfOneAmongMany checks that the client handles a loss message without a search through all
+// of its leases, and finds leases of every mode.
 func TestLossOfOneAmongMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &teller{faulty: newFaulty()}
@@ -305,7 +306,7 @@ func TestLossOfOneAmongMany(t *testing.T) {
 	})
 }
 
-// A silent is an engine that hears of no loss.
+// A silent is an engine that reports no losses.
 type silent struct{ *faulty }
 
 func (s *silent) Capabilities() driver.Capabilities {
@@ -314,7 +315,7 @@ func (s *silent) Capabilities() driver.Capabilities {
 	return capable
 }
 
-// A teller is an engine that tells of losses what the test says.
+// A teller is an engine that reports the losses that the test passes to told.
 type teller struct {
 	*faulty
 	told func(driver.Loss)
@@ -341,8 +342,8 @@ func (f *faulty) Breaks(ctx context.Context, name string) (broken []lockinfo.Bro
 	return broken, err
 }
 
-// TestBreakOfWhatWasSeen: with the greatest token that was seen, a break ends what
-// was there and nobody who came later.
+// TestBreakOfWhatWasSeen checks that a break with the greatest token seen, and Older, ends the
+// leases up to that token and no later ones.
 func TestBreakOfWhatWasSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -361,8 +362,8 @@ func TestBreakOfWhatWasSeen(t *testing.T) {
 	})
 }
 
-// TestBreakOpensOnlyIfAsked: what MinHold keeps closed is opened with Closed alone,
-// and that ends no lease.
+// TestBreakOpensOnlyIfAsked checks that only a break with Closed opens a name that MinHold keeps
+// closed, and that it ends no lease.
 func TestBreakOpensOnlyIfAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)

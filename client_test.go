@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// An owned engine counts how often it is closed. Its store stays, so that tests see what
-// is left in it.
+// An owned engine counts the calls of Close. Its store stays open, so that tests can inspect it.
 type owned struct {
 	*faulty
 	closed atomic.Int32
@@ -39,15 +38,15 @@ func newOwner(t *testing.T, opts *holdfast.Options) (*holdfast.Client, *owned) {
 	return c, engine
 }
 
-// wantClosed fails t unless the engine was closed, or was not, as it should be.
+// wantClosed fails t unless the engine was closed, or was not closed if want is false.
 func wantClosed(t *testing.T, engine *owned, want bool) {
 	t.Helper()
 	closed := engine.closed.Load() > 0
 	expect(t, closed == want, "the engine was closed: %t, want %t", closed, want)
 }
 
-// Close releases what is held, ends what waits, waits for the clean-ups of both, and closes
-// the engine. A second one does nothing.
+// TestCloseTidiesUp checks that Close releases leases, ends waits, waits for the clean-ups of both,
+// and closes the engine. A second Close does nothing.
 func TestCloseTidiesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, nil)
@@ -67,8 +66,8 @@ func TestCloseTidiesUp(t *testing.T) {
 	})
 }
 
-// A store that is dead delays Close by the request timeout; the engine is closed all the
-// same.
+// TestCloseGivesUp checks that a dead store delays Close by the request timeout at most, and that
+// Close closes the engine nevertheless.
 func TestCloseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, &holdfast.Options{RequestTimeout: 3 * time.Second})
@@ -82,7 +81,8 @@ func TestCloseGivesUp(t *testing.T) {
 	})
 }
 
-// Close waits for a release that somebody else has begun: the engine is closed after it.
+// TestCloseWaitsForReleaseUnderWay checks that Close closes the engine only after a release that
+// has already begun.
 func TestCloseWaitsForReleaseUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, nil)
@@ -100,7 +100,8 @@ func TestCloseWaitsForReleaseUnderWay(t *testing.T) {
 	})
 }
 
-// A shared engine stays open, and the error of one that is not shared is that of Close.
+// TestCloseOfEngines checks that Close leaves a shared engine open, and returns the error of
+// closing its own engine.
 func TestCloseOfEngines(t *testing.T) {
 	c, engine := newOwner(t, &holdfast.Options{SharedEngine: true})
 	wantErr(t, c.Close(), nil)
@@ -115,8 +116,8 @@ func TestCloseOfEngines(t *testing.T) {
 	}
 }
 
-// Shutdown takes no lease from its holder: it waits, while they are renewed, and refuses
-// all that is new.
+// TestShutdownWaitsForHolders checks that Shutdown waits until all leases are released, renews them
+// meanwhile, and refuses new calls.
 func TestShutdownWaitsForHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, nil)
@@ -142,8 +143,8 @@ func TestShutdownWaitsForHolders(t *testing.T) {
 	})
 }
 
-// When its context ends Shutdown returns, and changes nothing: leases are held, and the
-// engine is open until Close.
+// TestShutdownGivesUpWithItsContext checks that Shutdown returns when its context ends. The leases
+// stay held, and the engine stays open until Close.
 func TestShutdownGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, nil)
@@ -161,7 +162,8 @@ func TestShutdownGivesUpWithItsContext(t *testing.T) {
 	})
 }
 
-// With nothing held Shutdown has no error, whatever has ended.
+// TestShutdownWithNothingToDo checks that Shutdown without leases returns no error even if its
+// context has ended.
 func TestShutdownWithNothingToDo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -173,8 +175,8 @@ func TestShutdownWithNothingToDo(t *testing.T) {
 	}
 }
 
-// What an acquire under way is granted after Shutdown has begun is released, and a lease
-// that is lost is not waited for.
+// TestShutdownMeetsGrantAndLoss checks that Shutdown releases a lease that is granted after it has
+// begun, and does not wait for a lost lease.
 func TestShutdownMeetsGrantAndLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, nil)
@@ -202,7 +204,8 @@ func TestShutdownMeetsGrantAndLoss(t *testing.T) {
 	})
 }
 
-// Shutdown waits until the result of do-once work is stored, which ends its lease.
+// TestShutdownWaitsForCompletion checks that Shutdown waits until the result of do-once work is
+// stored, which ends its lease.
 func TestShutdownWaitsForCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, engine := newOwner(t, nil)
@@ -231,8 +234,8 @@ func TestShutdownWaitsForCompletion(t *testing.T) {
 	})
 }
 
-// A replica that waits for the next time of a schedule does not hold Shutdown up, and
-// another one leads at once. One that runs finishes its run.
+// TestShutdownEndsEvery checks that Shutdown does not wait for a replica that waits for the next
+// time of its schedule, and releases its leases. A replica that runs finishes its run first.
 func TestShutdownEndsEvery(t *testing.T) {
 	for name, runs := range map[string]bool{"between runs": false, "during a run": true} {
 		runInBubble(t, name, func(t *testing.T) {
@@ -262,20 +265,19 @@ func TestShutdownEndsEvery(t *testing.T) {
 	}
 }
 
-// A traced engine is what a wrapper looks like that loses the methods of what it
-// wraps.
+// A traced engine is a wrapper that loses optional methods of the wrapped engine.
 type traced struct{ driver.Engine }
 
-// TestNewRefusesWrapperWithoutMethods: a wrapper that embeds only driver.Engine
-// shows flags for which it has no methods. Waiters would poll and do-once work
-// would be refused later, and nobody would know why.
+// TestNewRefusesWrapperWithoutMethods checks that New refuses a wrapper that embeds only
+// driver.Engine, and so has capabilities without their methods. Otherwise waiters would poll, and
+// do-once work would be refused later, without an obvious reason.
 func TestNewRefusesWrapperWithoutMethods(t *testing.T) {
 	store := mem.New(nil)
 	const says = "holdfast: new client: invalid engine: Capabilities.Queue is set, but *holdfast_test.traced lacks " +
 		"Watch and Refresh of driver.Queuer: a wrapper must hand them on, as driver.Forward does"
 	c, err := holdfast.New(&traced{store}, nil)
 	expect(t, c == nil && errors.Is(err, holdfast.ErrInvalid) && err.Error() == says, "New = %v, %v\nwant ErrInvalid: %s", c, err, says)
-	// Nor does a Forward around it hide that.
+	// A Forward around the wrapper does not hide that.
 	if _, err := holdfast.New(driver.Forward{Engine: &traced{store}}, nil); err == nil || !strings.Contains(err.Error(), "traced") {
 		t.Errorf("behind Forward: error %v, want one that names the wrapper", err)
 	}
@@ -284,9 +286,9 @@ func TestNewRefusesWrapperWithoutMethods(t *testing.T) {
 	}
 }
 
-// TestClientsHolder: Reason and Labels belong to acquisitions, so that those of
-// Options.Holder are not told to anybody; and a holder that cannot be told is
-// refused by each acquire, whether or not it gives a reason.
+// TestClientsHolder checks that Reason and Labels of Options.Holder are ignored, because they
+// belong to acquisitions, and that each acquire refuses an invalid holder, with or without a
+// reason.
 func TestClientsHolder(t *testing.T) {
 	labels := map[string]string{"build": "17"}
 	engine := mem.New(nil)
@@ -308,8 +310,8 @@ func TestClientsHolder(t *testing.T) {
 	}
 }
 
-// The caller may go on using the labels that he gave: those of a request that
-// waits, and of a lease, stay as they were.
+// TestLabelsAreCopied checks that later changes of the caller's map change neither the labels of a
+// waiting request nor those of its lease.
 func TestLabelsAreCopied(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
@@ -348,7 +350,7 @@ func TestInspectAndList(t *testing.T) {
 	}
 }
 
-// Close ends those who wait, at once, and takes their places away.
+// TestCloseEndsWaiters checks that Close ends all waits at once and removes their places.
 func TestCloseEndsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -370,8 +372,7 @@ func TestCloseEndsWaiters(t *testing.T) {
 	})
 }
 
-// A lease that is granted while Close is under way is given back, not left
-// without its keep-alive.
+// TestCloseMeetsGrant checks that a lease that is granted during Close is released.
 func TestCloseMeetsGrant(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		runInBubble(t, fmt.Sprint("several ", all), func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A loss in the middle ends the present turn, with its reason, and those who wait get
-// the lock of the store. A break names the token of the first turn, or all up to a later one.
+// TestCohortBroken checks that a break ends the present turn with its reason, and that the waiters
+// then acquire the lock. It names no token, the first turn's, or all up to the present turn's.
 func TestCohortBroken(t *testing.T) {
 	for _, named := range []string{"any", "first", "present"} {
 		runInBubble(t, named, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCohortBroken(t *testing.T) {
 				_ = l.Release(t.Context())
 			}
 			began := time.Now()
-			third := soon(t, waiting[2]) // even if the holder has not called Release
+			third := soon(t, waiting[2]) // before the holder calls Release, unless named is first
 			expect(t, third.ID() != l.ID() && third.Token() > l.Token() && time.Since(began) <= 20*time.Millisecond,
 				"token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
 			wantErr(t, l.Release(t.Context()), holdfast.ErrBroken)
@@ -52,8 +52,8 @@ func TestCohortBroken(t *testing.T) {
 	}
 }
 
-// A loss that is told of a turn while it is handed on ends the next one, and where there may have been
-// one the client looks for the next.
+// TestCohortLossDuringHandOn checks that a loss of a turn that is being handed on ends the next
+// turn. If the lease is not named, the client checks the next turn's.
 func TestCohortLossDuringHandOn(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 2, nil)
@@ -68,15 +68,15 @@ func TestCohortLossDuringHandOn(t *testing.T) {
 		first := soon(t, waiting[0])
 		release(t, first)
 		soon(t, waiting[1])
-		holdfast.ToldOf(c, first, driver.Loss{Name: "a"}) // there may have been one
+		holdfast.ToldOf(c, first, driver.Loss{Name: "a"}) // this may be a loss
 		synctest.Wait()
 		n := engine.count("extend")
 		expect(t, n == 1, "the client looked for the next turn %d times, want once", n)
 	})
 }
 
-// A caller that stops waiting has no effect on the others, whether it leads them or not. The last
-// one gives up the place.
+// TestCohortCancelled checks that a caller that stops waiting has no effect on the others, even as
+// their leader. The last one gives up the place.
 func TestCohortCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -100,7 +100,7 @@ func TestCohortCancelled(t *testing.T) {
 			n := places(t, engine)
 			expect(t, n == 1+min(1, 3-len(cancelled)), "cancelled %v: %d places", cancelled, n)
 			free()
-			for i, w := range waiting { // they keep their place in front of the other client
+			for i, w := range waiting { // the cohort keeps its place before the other client's
 				if !slices.Contains(cancelled, i) {
 					release(t, soon(t, w))
 				}
@@ -115,8 +115,8 @@ func TestCohortCancelled(t *testing.T) {
 	})
 }
 
-// INVARIANT I5: whenever the callers stop waiting, and whichever requests get no answer, neither
-// a lease nor a place is left, and no turn is lost to one that has left.
+// TestCohortCancelledAtAnyTime checks that neither a lease, a place nor a turn is lost whenever
+// callers stop waiting, and whichever requests get no reply. INVARIANT I5.
 func TestCohortCancelledAtAnyTime(t *testing.T) {
 	for ms := range 25 {
 		for _, n := range []int{1, 3} {
@@ -154,7 +154,7 @@ func TestCohortCancelledAtAnyTime(t *testing.T) {
 	}
 }
 
-// A spent context ends without a word.
+// A spent context ends without closing Done.
 type spent struct {
 	context.Context
 	over atomic.Bool
@@ -167,8 +167,8 @@ func (s *spent) Err() error {
 	return s.Context.Err()
 }
 
-// One that stops waiting at the very moment when it is to lead, or when its turn begins, passes that
-// on, and the last gives it up.
+// TestCohortCancelledInTheMoment checks that a caller that stops waiting just as it becomes the
+// leader, or as its turn begins, passes this on. The last caller gives it up.
 func TestCohortCancelledInTheMoment(t *testing.T) {
 	for _, others := range []int{0, 2} {
 		for _, receives := range []string{"lead", "lead and place", "lease"} {
@@ -177,7 +177,7 @@ func TestCohortCancelledInTheMoment(t *testing.T) {
 				ahead, leave := context.WithCancel(t.Context())
 				defer leave()
 				if receives == "lead and place" {
-					time.Sleep(time.Second) // no turn follows on the first
+					time.Sleep(time.Second) // no turn can follow the first any more
 					enqueue(ahead, c, "a", nil)
 				}
 				ctx := &spent{Context: t.Context()}
@@ -198,19 +198,19 @@ func TestCohortCancelledInTheMoment(t *testing.T) {
 					release(t, soon(t, w))
 				}
 				synctest.Wait()
-				nothingLeft(t, engine, "a") // and not only after a while
+				nothingLeft(t, engine, "a") // at once
 			})
 		}
 	}
 }
 
-// An error that all callers would have, all get, at once.
+// TestCohortUnavailable checks that an error that applies to all callers ends all waits at once.
 func TestCohortUnavailable(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("acquire"), nil)
 		start := time.Now()
 		waiting := queueUp(c, 1, nil)
-		time.Sleep(time.Millisecond) // the first gives up before the others would
+		time.Sleep(time.Millisecond) // the first gives up 1 ms before the others would
 		waiting = append(waiting, queueUp(c, 2, nil)...)
 		patient := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
 		for _, w := range waiting {
@@ -228,8 +228,7 @@ func TestCohortUnavailable(t *testing.T) {
 	})
 }
 
-// A caller without a MaxWait gives up on a store that does not answer, although the caller that
-// leads has a MaxWait, and goes on.
+// TestCohortUnavailableToPatientLeader checks that a MaxWait of the leader is not the others'.
 func TestCohortUnavailableToPatientLeader(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("acquire"), nil)
@@ -243,7 +242,7 @@ func TestCohortUnavailableToPatientLeader(t *testing.T) {
 		}
 		engine.heal()
 		l := soon(t, patient)
-		waiting := queueUp(c, 2, nil) // these know the holder
+		waiting := queueUp(c, 2, nil) // their leader has learned of the holder
 		time.Sleep(time.Minute)
 		release(t, l)
 		release(t, soon(t, waiting[0]))
@@ -252,8 +251,8 @@ func TestCohortUnavailableToPatientLeader(t *testing.T) {
 	})
 }
 
-// INVARIANT I10: while the store does not answer the caller that leads, the others do not say that
-// the lock is held.
+// TestCohortSilent checks that the errors of the other callers do not claim that the lock is held
+// while the store does not answer the leader. INVARIANT I10.
 func TestCohortSilent(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("acquire"), nil)
@@ -272,7 +271,8 @@ func TestCohortSilent(t *testing.T) {
 	})
 }
 
-// INVARIANT I1: no exclusive turn follows on a lease that was downgraded, or may have been.
+// TestCohortDowngraded checks that no exclusive turn follows a lease that may be shared. INVARIANT
+// I1.
 func TestCohortDowngraded(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -291,8 +291,8 @@ func TestCohortDowngraded(t *testing.T) {
 	}
 }
 
-// A turn may be left and adopted, and the others get the lock after that. Of a lease that was left
-// the client keeps nothing.
+// TestCohortLeft checks that a turn may be left and adopted, and that the others get the lock
+// afterwards. The client keeps nothing of a lease that was left.
 func TestCohortLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -315,7 +315,7 @@ func TestCohortLeft(t *testing.T) {
 	})
 }
 
-// Close and Shutdown end the waits of all, and what they hold.
+// TestCohortClosed checks that Close and Shutdown end all waits and leave no lease.
 func TestCohortClosed(t *testing.T) {
 	for _, end := range []string{"close", "shutdown"} {
 		inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -335,7 +335,8 @@ func TestCohortClosed(t *testing.T) {
 	}
 }
 
-// Requests for what a turn could not give have a place of their own, and TryAcquire does not wait.
+// TestCohortIsForPlainRequests checks that requests with options that a turn cannot satisfy have
+// places of their own, and that TryAcquire does not wait.
 func TestCohortIsForPlainRequests(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)
@@ -367,7 +368,7 @@ func TestCohortIsForPlainRequests(t *testing.T) {
 	})
 }
 
-// Observers see each turn, with its token, and waits that end.
+// TestCohortIsObserved checks that Observers receive each turn with its token, and the waits.
 func TestCohortIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaultyOn(mem.New(nil))

@@ -16,7 +16,7 @@ import (
 // cohorts are the options of a client whose callers share a place.
 var cohorts = &holdfast.Options{Cohorts: true}
 
-// queueUp starts so many callers, one after the other.
+// queueUp starts n callers, one after the other.
 func queueUp(c *holdfast.Client, n int, opts *holdfast.AcquireOptions) (waiting []<-chan outcome) {
 	for range n {
 		waiting = append(waiting, enqueue(context.Background(), c, "a", opts))
@@ -38,7 +38,7 @@ func release(t *testing.T, l *holdfast.Lease) {
 	synctest.Wait()
 }
 
-// ended returns the outcome of a call that ends within an hour.
+// ended returns the outcome of a call, which must end within an hour.
 func ended(t *testing.T, done <-chan outcome) outcome {
 	t.Helper()
 	select {
@@ -50,7 +50,7 @@ func ended(t *testing.T, done <-chan outcome) outcome {
 	}
 }
 
-// soon returns the lease of a caller that is served within an hour.
+// soon returns the lease of a caller, which must be served within an hour.
 func soon(t *testing.T, done <-chan outcome) *holdfast.Lease {
 	t.Helper()
 	o := ended(t, done)
@@ -58,8 +58,9 @@ func soon(t *testing.T, done <-chan outcome) *holdfast.Lease {
 	return o.lease
 }
 
-// INVARIANT I2, I7: callers of one client have one place, and turns in the order of their
-// calls; four to a lease, with a token each, which the next lease is above.
+// TestCohortTakesTurns checks that the callers of one client have one place, and turns in the order
+// of their calls. A lease serves four turns, each with its own token, and the next lease has a
+// greater token. INVARIANTS I2 and I7.
 func TestCohortTakesTurns(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)
@@ -70,7 +71,7 @@ func TestCohortTakesTurns(t *testing.T) {
 		var before *holdfast.Lease
 		for i, w := range waiting {
 			l := soon(t, w)
-			_ = l.Context().Done() // it is made now, and not when it has ended
+			_ = l.Context().Done() // creates the channel before the turn ends
 			if before != nil {
 				expect(t, before.Context().Err() != nil && !before.Valid(), "turn %d began, and the one before goes on", i)
 				switch same := l.ID() == before.ID(); {
@@ -92,8 +93,8 @@ func TestCohortTakesTurns(t *testing.T) {
 	})
 }
 
-// While no other client wants the lock, four turns cost the store one acquire and one release, and
-// no request finds the lock taken.
+// TestCohortCost checks that, while no other client wants the lock, four turns cost one acquire and
+// one release, and no request finds the lock held.
 func TestCohortCost(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(func(_ context.Context, op string) error {
@@ -116,8 +117,9 @@ func TestCohortCost(t *testing.T) {
 	})
 }
 
-// INVARIANT I2: where the clock of the store is behind, only what a grant reserves keeps the
-// tokens of turns apart from those of the next lease.
+// TestCohortTokensAreReserved checks that the tokens of turns stay below those of the next lease
+// even if the store's clock is behind. Only the tokens that a grant reserves ensure this. INVARIANT
+// I2.
 func TestCohortTokensAreReserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -138,8 +140,8 @@ func TestCohortTokensAreReserved(t *testing.T) {
 	})
 }
 
-// INVARIANT I7: after four turns another client's request comes first, and the rest of the
-// cohort queues behind it.
+// TestCohortLetsOthersGo checks that another client's request comes after four turns, and the rest
+// of the cohort queues behind it. INVARIANT I7.
 func TestCohortLetsOthersGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -158,8 +160,9 @@ func TestCohortLetsOthersGo(t *testing.T) {
 	})
 }
 
-// INVARIANT I7: 20 ms after the grant no turn begins, and from then on a caller that still waits has a
-// place in the store, however long the present turn takes.
+// TestCohortTurnsEndInTime checks that no turn begins 20 ms after the grant. From then on the
+// callers that still wait have a place in the store, however long the present turn takes. INVARIANT
+// I7.
 func TestCohortTurnsEndInTime(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 4, nil)
@@ -178,7 +181,7 @@ func TestCohortTurnsEndInTime(t *testing.T) {
 		release(t, second)
 		third := soon(t, waiting[2])
 		expect(t, third.ID() != first.ID(), "a turn was handed on after 20 ms")
-		time.Sleep(time.Hour) // nobody waits in time
+		time.Sleep(time.Hour) // too late for another turn
 		for _, w := range append(waiting[3:], late) {
 			release(t, third)
 			third = soon(t, w)
@@ -188,7 +191,7 @@ func TestCohortTurnsEndInTime(t *testing.T) {
 	})
 }
 
-// A caller that comes when no turn can follow queues in the store at once.
+// TestCohortJoinedLate checks that a caller queues in the store at once if no turn can follow.
 func TestCohortJoinedLate(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := soon(t, enqueue(t.Context(), c, "a", nil))
@@ -204,8 +207,8 @@ func TestCohortJoinedLate(t *testing.T) {
 	})
 }
 
-// INVARIANT I3: no turn is trusted for longer than the store keeps the lease, however short
-// its TTL and however slow the store.
+// TestCohortIsTrustedNoLongerThanTheLeaseLasts checks that no turn is trusted for longer than the
+// store keeps the lease, however short its TTL and however slow the store. INVARIANT I3.
 func TestCohortIsTrustedNoLongerThanTheLeaseLasts(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Millisecond, 25 * time.Millisecond, 300 * time.Millisecond, 30 * time.Second} {
 		for _, slow := range [][2]time.Duration{{0, 0}, {4, 0}, {0, 4}, {7, 8}} {
@@ -237,7 +240,7 @@ func TestCohortIsTrustedNoLongerThanTheLeaseLasts(t *testing.T) {
 	}
 }
 
-// keepsAsLong fails t if the store ends the lease while its holder trusts it.
+// keepsAsLong fails t if the store may end the lease while its holder trusts it.
 func keepsAsLong(t *testing.T, engine *faulty, l *holdfast.Lease) {
 	t.Helper()
 	if !l.Valid() {
@@ -254,8 +257,8 @@ func keepsAsLong(t *testing.T, engine *faulty, l *holdfast.Lease) {
 	t.Errorf("token %d is valid, and the store has %v", l.Token(), lock.Holders)
 }
 
-// A lease is not handed on with less than half of its TTL: the next caller would have to end at
-// once.
+// TestCohortLeavesTurnsTime checks that a lease is not handed on with less than half of its TTL,
+// which the next caller would lose at once.
 func TestCohortLeavesTurnsTime(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for work, handedOn := range map[time.Duration]bool{2 * time.Millisecond: true, 5 * time.Millisecond: false} {
@@ -270,10 +273,10 @@ func TestCohortLeavesTurnsTime(t *testing.T) {
 	})
 }
 
-// INVARIANT I3: if the process was paused between two turns, the next does not begin with a lease
-// that has expired: its caller gets another one.
+// TestCohortPausedBetweenTurns checks that after a pause of the process the next turn does not
+// begin with an expired lease: its caller gets another lease. INVARIANT I3.
 func TestCohortPausedBetweenTurns(t *testing.T) {
-	for _, paused := range []int64{1, 2} { // before the release, and before the next caller looks
+	for _, paused := range []int64{1, 2} { // before the release, or before the next turn begins
 		runWithClient(t, fmt.Sprint("at look ", paused), cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			var looks atomic.Int64
 			looks.Store(-1 << 40)
@@ -297,8 +300,8 @@ func TestCohortPausedBetweenTurns(t *testing.T) {
 	}
 }
 
-// INVARIANT I9: while a renewal is under way the lease is not handed on, but released after
-// it.
+// TestCohortAwaitsRenewals checks that a lease is not handed on while a renewal is under way, but
+// released after it. INVARIANT I9.
 func TestCohortAwaitsRenewals(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := soon(t, enqueue(t.Context(), c, "a", nil))
@@ -313,7 +316,7 @@ func TestCohortAwaitsRenewals(t *testing.T) {
 	})
 }
 
-// A caller whose MaxWait ends in the cohort gets the error of any other.
+// TestCohortMaxWait checks that a caller whose MaxWait ends in a cohort gets a HeldError.
 func TestCohortMaxWait(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		foreign(t, engine, "a", time.Hour)
@@ -326,7 +329,8 @@ func TestCohortMaxWait(t *testing.T) {
 	})
 }
 
-// A caller in a cohort knows of the renewals of the lease in the way.
+// TestCohortKnowsRenewals checks that a caller in a cohort learns of renewals of the lease in the
+// way.
 func TestCohortKnowsRenewals(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		other := newClient(t, newFaultyOn(engine.Engine), nil)

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// BenchmarkPair measures the library itself, and how much of that is memlock: the
-// engine's own share is two requests without a client.
+// BenchmarkPair measures an acquire and a release on memlock, and for comparison the two requests
+// on the engine without a client.
 func BenchmarkPair(b *testing.B) {
 	for what, acquire := range acquires {
 		b.Run(what, func(b *testing.B) { benchmarkPair(b, acquire, nil) })
@@ -65,8 +65,8 @@ func BenchmarkValid(b *testing.B) {
 	}
 }
 
-// What nobody else wants costs two requests, and this many allocations at most, with
-// that of memlock. Under the race detector it is one more.
+// TestAcquireReleaseCost checks that a pair without contention makes at most this many allocations,
+// including memlock's. Under the race detector it makes one more.
 func TestAcquireReleaseCost(t *testing.T) {
 	for what, acquire := range acquires {
 		c := newClient(t, mem.New(nil), nil)
@@ -81,7 +81,7 @@ func TestAcquireReleaseCost(t *testing.T) {
 	}
 }
 
-// A short wait for short work costs two requests, as no wait does: no
+// TestAcquireCosts checks that a short wait for short work costs two requests, like no wait: no
 // refresh, no confirmation.
 func TestAcquireCosts(t *testing.T) {
 	check := func(ttl, wait, work time.Duration) {
@@ -108,8 +108,8 @@ func TestAcquireCosts(t *testing.T) {
 	}
 }
 
-// A scheduled time costs four requests, however many replicas stand by. Renewals of the
-// leader and refreshes of those who wait come on top, with or without a schedule.
+// TestEveryCost checks that a scheduled time costs four requests, with any number of replicas. The
+// leader's renewals and the waiters' refreshes come on top, as without a schedule.
 func TestEveryCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, store, asked := &diary{t: t}, mem.New(nil), map[string]int{}
@@ -143,9 +143,9 @@ func TestEveryCost(t *testing.T) {
 	})
 }
 
-// What waiting costs, with a queue: an acquire to ask for the place, a refresh
-// at the news that it is gone, a clean-up and the acquire that finds the
-// result.
+// TestOnceWaitingCost checks what waiting for a result costs with a queue: an acquire for the
+// place, a share of a refresh when the work is done, a release of the place, and the acquire that
+// finds the result.
 func TestOnceWaitingCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -161,7 +161,7 @@ func TestOnceWaitingCost(t *testing.T) {
 	})
 }
 
-// INVARIANT I11: what a client remembers of names is bounded.
+// TestTurnsMemoryIsBounded checks that a client remembers a bounded number of names. INVARIANT I11.
 func TestTurnsMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -176,7 +176,8 @@ func TestTurnsMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// To be fair costs no allocation: what waits allocates as much as what tries.
+// TestTurnsAllocateNothing checks that fairness costs no allocation: Acquire allocates as often as
+// TryAcquire.
 func TestTurnsAllocateNothing(t *testing.T) {
 	c := newClient(t, plain{newFaulty()}, nil)
 	measure := func(acquire func(context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error)) float64 {
@@ -190,7 +191,8 @@ func TestTurnsAllocateNothing(t *testing.T) {
 	expect(t, waits <= tries, "%.1f allocations with waiting, %.1f without", waits, tries)
 }
 
-// One scheduler: no goroutine per lease, and renewals in batches.
+// TestKeepAliveBatches checks that leases need no goroutines, and that renewals are sent in
+// batches.
 func TestKeepAliveBatches(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		before := runtime.NumGoroutine()
@@ -217,12 +219,12 @@ func TestKeepAliveBatches(t *testing.T) {
 	})
 }
 
-// TestLeaseContextCostsNothingUnused: a lease whose context nobody waits for has
-// none, and one that is derived from it starts no goroutine.
+// TestLeaseContextCostsNothingUnused checks that the context of a lease allocates nothing before a
+// caller waits for its end, and that a derived context starts no goroutine.
 func TestLeaseContextCostsNothingUnused(t *testing.T) {
 	c := newClient(t, mem.New(nil), nil)
 	var leases []*holdfast.Lease
-	for i := range 101 { // one for each run, and one before them
+	for i := range 101 { // AllocsPerRun runs the function 101 times
 		leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
 	}
 	l := leases[0]
@@ -253,7 +255,8 @@ func TestLeaseContextCostsNothingUnused(t *testing.T) {
 	}
 }
 
-// The places of one client are renewed together, and nothing runs in between.
+// TestRefreshesGoOutInBatches checks that the places of one client are refreshed in batches,
+// without further goroutines.
 func TestRefreshesGoOutInBatches(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -292,13 +295,13 @@ func TestRefreshesGoOutInBatches(t *testing.T) {
 	})
 }
 
-// leaseBytes is what a lease that is held may take in the client: with its lease ID,
-// its entry in the timetable, and that among the leases of its client, by name.
+// leaseBytes is how much memory a held lease may take in the client, including its lease ID and its
+// entries in the timetable and among the client's leases by name.
 const leaseBytes = 640
 
-// TestLeaseMemory: leases add no goroutine, no timer, and little memory. What an
-// acquire of a new name allocates are the lease, its ID, the context of the request,
-// and three things of the engine: there is no timer among them.
+// TestLeaseMemory checks that leases add no goroutine, no timer, and little memory. An acquire of a
+// new name allocates the lease, its ID, the context of the request, and three objects of the
+// engine.
 func TestLeaseMemory(t *testing.T) {
 	const n = 10_000
 	var names []string
@@ -327,7 +330,7 @@ func TestLeaseMemory(t *testing.T) {
 			allocated = mallocs() - allocated
 			for _, l := range leases {
 				if watched {
-					l.Context().Done() // as whoever waits for it does
+					l.Context().Done() // like a caller that waits for it
 				}
 			}
 		})
@@ -344,7 +347,7 @@ func TestLeaseMemory(t *testing.T) {
 	}
 }
 
-// grown returns by how many bytes the heap has grown in do.
+// grown returns by how many bytes the heap grows during do.
 func grown(do func()) uint64 {
 	before := heap()
 	do()
@@ -365,8 +368,8 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// Whoever is alone does not pause, nor send more, for ten seconds; then for a
-// fortieth of the time.
+// TestTurnsAlone checks that a client alone neither pauses nor sends more requests for ten seconds.
+// Then it pauses for a fortieth of the time.
 func TestTurnsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -382,7 +385,7 @@ func TestTurnsAlone(t *testing.T) {
 			waited += turn(t, c, 100*time.Millisecond, nil)
 		}
 		expect(t, waited != 0 && waited <= 2500*time.Millisecond, "pauses of %s in 100 s; want some, and 2.5 s at most", waited)
-		for range 10 { // who lets others have a chance leaves it at that
+		for range 10 { // a client that is idle for a while need not pause
 			time.Sleep(300 * time.Millisecond)
 			waited := turn(t, c, 5*time.Second, nil)
 			expect(t, waited <= 0, "a pause of %s, 300 ms after the release", waited)

@@ -83,7 +83,7 @@ func TestDoTellsLoss(t *testing.T) {
 				wantErr(t, err, errWork)
 			}
 		}
-		// Work that ends before the next renewal learns it from the release.
+		// If the work ends before the next renewal, the release detects the loss.
 		err := c.Do(t.Context(), "a", nil, func(ctx context.Context, l *holdfast.Lease) error {
 			return engine.Release(ctx, driver.ReleaseRequest{Name: "a", LeaseID: l.ID()})
 		})
@@ -91,7 +91,7 @@ func TestDoTellsLoss(t *testing.T) {
 	})
 }
 
-// INVARIANT I1 as a user sees it.
+// TestDoExcludes checks that Do runs one work at a time. INVARIANT I1.
 func TestDoExcludes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -104,7 +104,7 @@ func TestDoExcludes(t *testing.T) {
 				wg.Go(func() {
 					for range 10 {
 						err := c.Do(t.Context(), "a", nil, func(_ context.Context, l *holdfast.Lease) error {
-							inside++ // the race detector watches, too
+							inside++ // the race detector checks this, too
 							expect(t, inside == 1 && l.Token() > last, "%d inside, token %d after %d", inside, l.Token(), last)
 							last = l.Token()
 							time.Sleep(time.Millisecond)
@@ -122,7 +122,8 @@ func TestDoExcludes(t *testing.T) {
 	})
 }
 
-// The work may release its lease with its own context, which ends by that.
+// TestReleaseWithTheContextOfTheWork checks that the work may release its lease with its own
+// context, which the release ends.
 func TestReleaseWithTheContextOfTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -131,7 +132,7 @@ func TestReleaseWithTheContextOfTheWork(t *testing.T) {
 				return nil
 			}
 			synctest.Wait()
-			return ctx.Err() // as a store that looks at it
+			return ctx.Err() // like a store that checks the context
 		}, nil)
 		c := newClient(t, engine, nil)
 		err := c.Do(t.Context(), "outer", nil, func(ctx context.Context, outer *holdfast.Lease) error {
@@ -143,8 +144,8 @@ func TestReleaseWithTheContextOfTheWork(t *testing.T) {
 	})
 }
 
-// TestTryDoSkipsAtOnce: the work that somebody else does is skipped at once, and who
-// that is comes back; work that nobody does is done as by Do.
+// TestTryDoSkipsAtOnce checks that TryDo does not run the work if the lock is held, and returns the
+// holder at once. Otherwise it runs the work like Do.
 func TestTryDoSkipsAtOnce(t *testing.T) {
 	for _, as := range fullAndPlain {
 		synctest.Test(t, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestTryDoSkipsAtOnce(t *testing.T) {
 	}
 }
 
-// unpanicked returns the error of a call, which must not panic.
+// unpanicked returns the error of call, which must not panic.
 func unpanicked(t testing.TB, call func() error) (err error) {
 	t.Helper()
 	defer func() {
@@ -196,7 +197,7 @@ func unpanicked(t testing.TB, call func() error) (err error) {
 	return call()
 }
 
-// TestNoWork: work that is nil is refused before anything is sent.
+// TestNoWork checks that nil work is refused before a request is sent.
 func TestNoWork(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for _, call := range []func() error{
@@ -214,7 +215,7 @@ func TestNoWork(t *testing.T) {
 	})
 }
 
-// TestTryDoTellsAnOutage: a store that does not answer is not somebody who works.
+// TestTryDoTellsAnOutage checks that TryDo does not return ErrHeld if the store does not answer.
 func TestTryDoTellsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := newFaulty()
@@ -228,8 +229,8 @@ func TestTryDoTellsAnOutage(t *testing.T) {
 	})
 }
 
-// A loss is one way in which the work's lease is lost. lose makes the store lose it,
-// unless the options do.
+// A loss is a way to lose the work's lease. lose makes the store lose the lease, unless the options
+// lead to the loss.
 type loss struct {
 	opts holdfast.AcquireOptions
 	lose func(t *testing.T, store *mem.Engine, l *holdfast.Lease)
@@ -270,8 +271,8 @@ var doForms = map[string]func(ctx context.Context, c *holdfast.Client, o holdfas
 	},
 }
 
-// TestLossSaysWhy: the error of work whose lease was lost is the loss, why it was lost, and
-// what the work has said, in one line, however the work takes it.
+// TestLossSaysWhy checks that the error of work whose lease was lost contains the loss, its reason,
+// and the work's own error, in one line, however the work reacts.
 func TestLossSaysWhy(t *testing.T) {
 	errWork := errors.New("the disk is full")
 	works := map[string]struct {
@@ -293,7 +294,7 @@ func TestLossSaysWhy(t *testing.T) {
 		for form, do := range doForms {
 			for how, tt := range works {
 				if form == "once" && how == "succeeds" {
-					continue // whether its result is kept is the store's to say: see once_complete_test.go
+					continue // the store decides whether it keeps the result: see once_complete_test.go
 				}
 				runInBubble(t, reason+", "+form+", "+how, func(t *testing.T) {
 					store := mem.New(nil)
@@ -320,7 +321,7 @@ func TestLossSaysWhy(t *testing.T) {
 	}
 }
 
-// wantLoss fails t unless err is the loss and, unless it is nil, also.
+// wantLoss fails t unless err is the loss, and also too if that is not nil.
 func wantLoss(t *testing.T, err error, lost loss, also error) {
 	t.Helper()
 	for _, is := range append([]error{holdfast.ErrLost}, lost.is...) {
@@ -335,8 +336,8 @@ func wantLoss(t *testing.T, err error, lost loss, also error) {
 	}
 }
 
-// TestLossFoundAtTheEndSaysWhy: work that ends before anybody has heard of the loss learns
-// it from the release, or from the store that refuses its result, and why as well.
+// TestLossFoundAtTheEndSaysWhy checks that the error contains the loss and its reason even if only
+// the release, or the store's refusal of the result, detects the loss.
 func TestLossFoundAtTheEndSaysWhy(t *testing.T) {
 	errWork := errors.New("the disk is full")
 	for _, reason := range []string{"broken", "taken away"} {
@@ -366,8 +367,8 @@ func TestLossFoundAtTheEndSaysWhy(t *testing.T) {
 	}
 }
 
-// TestLossWithoutAnAnswer: a store that does not say why the lease was lost takes a moment,
-// and leaves it at the loss.
+// TestLossWithoutAnAnswer checks that a store that does not return the reason of a loss delays the
+// report of the loss only a little.
 func TestLossWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -384,7 +385,7 @@ func TestLossWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// An unwilling engine does not say which locks were broken.
+// An unwilling engine does not answer Breaks.
 type unwilling struct{ *silent }
 
 func (unwilling) Breaks(ctx context.Context, _ string) ([]lockinfo.Broken, error) {

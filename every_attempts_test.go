@@ -18,9 +18,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// Many fleets, each by a seed: processes are killed at any instant, runs end by MaxHold,
-// requests and replies are lost, clocks are set. No scheduled time is begun more often than
-// MaxAttempts says, nor again before the pause is over.
+// TestEveryAttemptsHold checks many fleets, each by a seed: processes are killed at any time, runs
+// end by MaxHold, requests and replies are lost, clocks are set. No scheduled time begins more
+// often than MaxAttempts, nor again before the pause has ended.
 func TestEveryAttemptsHold(t *testing.T) {
 	var begun, spent, killed, silent int
 	for seed := range uint64(40) {
@@ -55,7 +55,7 @@ func TestEveryAttemptsHold(t *testing.T) {
 	expect(t, begun >= 500 && killed >= 1000 && silent >= 200 && spent >= 100, "that shows too little")
 }
 
-// Attempts are the runs of several processes that begin one after the other.
+// An attempts runs a schedule in several processes, and records when each attempt begins.
 type attempts struct {
 	t        *testing.T
 	store    driver.Engine
@@ -71,19 +71,19 @@ type attempts struct {
 	crew    []*attempter
 	begun   map[time.Time][]begin
 	kills   int
-	silent  int // runs that ended without a word
+	silent  int // runs that ended without a recorded result
 	stopped bool
 }
 
-// A begin is the begin of one attempt, and how the one before it had ended.
+// A begin is the beginning of one attempt, and its end.
 type begin struct {
 	attempt int
 	at      time.Time
-	ended   time.Time // zero until it has
-	stopped bool      // by the stop of its program, which does not count
+	ended   time.Time // zero until the attempt has ended
+	stopped bool      // its process was stopped; the attempt does not count then
 }
 
-// An attempter is one process.
+// An attempter is one process that calls Every.
 type attempter struct {
 	dead, away atomic.Bool
 	step       atomic.Int64 // of its clock
@@ -105,8 +105,9 @@ func (f *attempts) skew() time.Duration {
 	return time.Duration(f.intN(int64(4*time.Second))) - 2*time.Second
 }
 
-// each is the way of the requests of a process: 1 ms there and back. Of the dead nothing
-// more arrives but what was under way; of the others requests and replies may be lost.
+// each carries the requests of a process to the store and back, 1 ms each way. A dead process sends
+// and receives nothing, except that a request under way arrives. Requests and replies of the others
+// may be lost.
 func (f *attempts) each(r *attempter) func(context.Context, hook.Request, func() error) error {
 	return func(ctx context.Context, _ hook.Request, send func() error) error {
 		lost := func() bool { return r.away.Load() || r.loss > 0 && float64(f.intN(1000)) < 1000*r.loss }
@@ -137,7 +138,7 @@ func (f *attempts) start(skew time.Duration) {
 	holdfast.SetEveryClock(&opts, func() time.Time { return time.Now().Add(time.Duration(r.step.Load())) })
 	f.mu.Lock()
 	f.crew = append(f.crew, r)
-	if f.stopped { // by a kill that comes with the end
+	if f.stopped { // a kill during stop
 		cancel()
 	}
 	f.mu.Unlock()
@@ -167,7 +168,7 @@ func (f *attempts) end(scheduled time.Time, stopped bool) {
 	last.ended, last.stopped = time.Now(), stopped
 }
 
-// kill ends a process; a new one begins soon.
+// kill ends a process and starts a new one.
 func (f *attempts) kill(r *attempter) {
 	r.dead.Store(true)
 	r.cancel()
@@ -184,7 +185,7 @@ func (f *attempts) breaks(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// atRandom is the work of one run: it succeeds, fails, is too long, or kills its process.
+// atRandom is the work of one run: it succeeds, fails, ends with its context, or kills its process.
 func (f *attempts) atRandom(ctx context.Context, r *attempter, run holdfast.EveryRun) error {
 	select {
 	case <-time.After(time.Duration(f.intN(int64(6 * time.Second)))):
@@ -206,7 +207,7 @@ func (f *attempts) atRandom(ctx context.Context, r *attempter, run holdfast.Ever
 	return fmt.Errorf("attempt %d is broken", run.Attempt)
 }
 
-// harm is what happens between requests: kills, stops, clocks that are set, cut wires.
+// harm does one of these at random: kill, stop or cut off a process, set its clock, or nothing.
 func (f *attempts) harm() {
 	f.mu.Lock()
 	r := f.crew[f.random.IntN(len(f.crew))]
@@ -240,7 +241,7 @@ func (f *attempts) stop() {
 	f.running.Wait()
 }
 
-// check looks at the attempts of each scheduled time.
+// check checks the attempts of each scheduled time.
 func (f *attempts) check() {
 	f.t.Helper()
 	for scheduled, all := range f.begun {

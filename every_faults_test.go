@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// While the store is away nothing runs, or is silent: what can still be run is, and the
-// rest is missed.
+// TestEveryStoreIsAway checks that nothing runs during an outage. Afterwards the latest scheduled
+// time is run, and the others are reported as missed.
 func TestEveryStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, engine := &diary{t: t}, newFaulty()
@@ -37,12 +37,13 @@ func TestEveryStoreIsAway(t *testing.T) {
 	})
 }
 
-// If the answer to the first or to the last request of a run is lost, it is repeated, and
-// the run is done once. If none comes to the last, the next leader finds out.
+// TestEveryLostReplies checks that the first and the last request of a run are repeated if their
+// replies are lost, and that the run happens once. If no reply to the last arrives, the next leader
+// finds the result.
 func TestEveryLostReplies(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose  int
-		begun bool // those of the end only
+		begun bool // lose only replies at the end of a run
 	}{"one of the begin": {1, false}, "one": {1, true}, "all": {1000, true}} {
 		lose := c.lose
 		runInBubble(t, name, func(t *testing.T) {
@@ -82,8 +83,8 @@ func TestEveryLostReplies(t *testing.T) {
 	}
 }
 
-// A leader writes down again what the store has lost of the schedule: it neither runs
-// twice what it has run, nor begins anew.
+// TestEveryStoreForgets checks that a leader stores the record again if the store has lost it, and
+// neither repeats runs nor starts from the beginning.
 func TestEveryStoreForgets(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -100,7 +101,7 @@ func TestEveryStoreForgets(t *testing.T) {
 	})
 }
 
-// A notary is a store that keeps a copy of all that schedules have written into it.
+// A notary is an engine that keeps a copy of every schedule record that is stored.
 type notary struct {
 	driver.Forward
 	mu      sync.Mutex // guards the rest
@@ -127,13 +128,13 @@ func (n *notary) Complete(ctx context.Context, req driver.CompleteRequest) error
 	return err
 }
 
-// A fate is what has become of one scheduled time, by what was written.
+// A fate is the outcome of one scheduled time in the records.
 type fate struct {
 	done, missed int
-	token        uint64 // of the run that was done
+	token        uint64 // the token of the run
 }
 
-// fates reads what was written, in its order.
+// fates derives the outcome of each scheduled time from the records, and checks their order.
 func (n *notary) fates(t *testing.T, schedule holdfast.Schedule) map[time.Time]*fate {
 	t.Helper()
 	n.mu.Lock()
@@ -178,14 +179,14 @@ func (n *notary) fates(t *testing.T, schedule holdfast.Schedule) map[time.Time]*
 type replica struct {
 	who    int
 	skew   time.Duration
-	loses  bool // what is under way when it dies
+	loses  bool // the request under way at its death is lost
 	dead   atomic.Bool
 	cancel context.CancelFunc
 	over   chan struct{}
 }
 
-// each is the way of its requests to the store and back: 1 ms each. The dead hear
-// nothing, and send nothing; what was under way when they died arrives, or is lost.
+// each carries the requests of the replica to the store and back, 1 ms each way. A dead replica
+// sends and receives nothing. The request under way at its death arrives, or is lost.
 func (r *replica) each(ctx context.Context, _ hook.Request, send func() error) error {
 	gone := func(lost bool) bool { return r.dead.Load() && lost }
 	if !gone(true) {
@@ -218,12 +219,12 @@ type fleet struct {
 	job      time.Duration
 	random   *rand.Rand
 	mu       sync.Mutex    // guards the rest
-	begun    chan *replica // whose run has begun; nobody need listen
+	begun    chan *replica // receives a replica when its run begins, if the test is waiting
 	working  int
 	killed   int // runs that were killed before their end
 	finished []finish
-	early    time.Duration // the most that a run began before its time
-	missed   int           // as Missed was told
+	early    time.Duration // how long before its time a run began, at most
+	missed   int           // the sum of what Missed received
 }
 
 func (f *fleet) start(who int, skew time.Duration) *replica {
@@ -248,7 +249,7 @@ func (f *fleet) start(who int, skew time.Duration) *replica {
 	return r
 }
 
-// work is fn: it takes its time, and stops with its context or its process.
+// work is the work of a run: it lasts for job, or until its context ends.
 func (f *fleet) work(ctx context.Context, r *replica, run holdfast.EveryRun) error {
 	f.mu.Lock()
 	f.early = max(f.early, time.Until(run.Scheduled))
@@ -278,14 +279,15 @@ func (f *fleet) work(ctx context.Context, r *replica, run holdfast.EveryRun) err
 	return err
 }
 
-// kill ends a process: nothing more of it reaches the store or the work.
+// kill ends the process of the replica.
 func (r *replica) kill() {
 	r.dead.Store(true)
 	r.cancel()
 }
 
-// Three replicas whose clocks are 4 s apart are killed again and again, now and then all
-// at once. Each scheduled time is done by one run, or missed, and both is told once.
+// TestEveryRunsOnceOrTells checks three replicas whose clocks differ by 4 s, and which are killed
+// again and again, sometimes all at once. The records contain each scheduled time once: as done by
+// one run, or as missed.
 func TestEveryRunsOnceOrTells(t *testing.T) {
 	const ticks = 200
 	for name, c := range map[string]struct {
@@ -313,10 +315,10 @@ func TestEveryRunsOnceOrTells(t *testing.T) {
 				switch random.IntN(10) {
 				case 0:
 					victims = []int{0, 1, 2}
-				case 1, 2, 3: // whoever runs, at any instant of it
+				case 1, 2, 3: // the replica that runs, at any instant of its run
 					victims[0] = (<-f.begun).who
 					time.Sleep(within(60 * time.Millisecond))
-				case 4: // whoever has run, with its request under way
+				case 4: // the replica that has run, while its request is under way
 					victims[0] = (<-f.begun).who
 					time.Sleep(f.job + 500*time.Microsecond)
 				}
@@ -339,7 +341,7 @@ func TestEveryRunsOnceOrTells(t *testing.T) {
 	}
 }
 
-// check compares what was written with what was worked.
+// check compares the records with the runs.
 func (f *fleet) check(kills int) {
 	f.t.Helper()
 	all := f.store.fates(f.t, f.schedule)
@@ -365,7 +367,7 @@ func (f *fleet) check(kills int) {
 			switch {
 			case what.done == 1 && x.token == what.token:
 				found++
-			case x.by.dead.Load(): // it was killed before it could write that down
+			case x.by.dead.Load(): // the replica was killed before it could store the result
 				again++
 			default:
 				f.t.Errorf("%s was worked by replica %d, and %+v was written", s, x.by.who, what)

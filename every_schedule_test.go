@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	_ "time/tzdata" // the rules of zones, wherever the tests run
+	_ "time/tzdata" // time zones for machines without a zone database
 )
 
 func TestPeriodic(t *testing.T) {
@@ -36,7 +36,8 @@ func TestPeriodic(t *testing.T) {
 	}
 }
 
-// A schedule that says nonsense, now or later, ends Every with an error that says what.
+// TestEveryBadSchedules checks that a schedule that is invalid, now or later, ends Every with an
+// error that describes it.
 func TestEveryBadSchedules(t *testing.T) {
 	start := time.Unix(0, 0)
 	for name, s := range map[string]holdfast.Schedule{
@@ -66,7 +67,8 @@ type nextFunc func(time.Time) time.Time
 
 func (f nextFunc) Next(t time.Time) time.Time { return f(t) }
 
-// A schedule may end: then nothing is due, and Every stands by until its context ends.
+// TestEveryScheduleEnds checks that Every waits for the end of its context after the schedule has
+// ended.
 func TestEveryScheduleEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
@@ -85,7 +87,8 @@ func TestEveryScheduleEnds(t *testing.T) {
 	})
 }
 
-// A time whose year has five digits in UTC ends the schedule, whatever its own zone shows.
+// TestEveryEndsWithTheYear9999 checks that a time whose year has five digits in UTC ends the
+// schedule, even if the year has four in the time's own zone.
 func TestEveryEndsWithTheYear9999(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
@@ -98,8 +101,8 @@ func TestEveryEndsWithTheYear9999(t *testing.T) {
 	})
 }
 
-// Wrong arguments and names that are something else get the documented error, and leave
-// nothing.
+// TestEveryBadInput checks that invalid arguments and names of another kind lead to the documented
+// errors, and leave nothing in the store.
 func TestEveryBadInput(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		fn := func(context.Context, holdfast.EveryRun) error { return nil }
@@ -134,8 +137,8 @@ func TestEveryBadInput(t *testing.T) {
 	})
 }
 
-// Do-once work under the name of a schedule is refused, and does not take the record for
-// its result.
+// TestOnceOfASchedule checks that Once under the name of a schedule is refused, and does not take
+// the record for a result.
 func TestOnceOfASchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := &diary{t: t}, newClient(t, newFaulty(), nil)
@@ -149,7 +152,8 @@ func TestOnceOfASchedule(t *testing.T) {
 	})
 }
 
-// The record has the outcomes of the latest 30 scheduled times.
+// TestScheduleRemembersRuns checks that the record contains the outcomes of the latest 30 scheduled
+// times.
 func TestScheduleRemembersRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, runs := &diary{t: t}, 0
@@ -171,8 +175,8 @@ func TestScheduleRemembersRuns(t *testing.T) {
 	})
 }
 
-// The record of a schedule fits into what listings read of a record, whatever errors
-// and holders say.
+// TestScheduleRecordIsShort checks that listings read the whole record of a schedule, whatever
+// texts errors and holders contain.
 func TestScheduleRecordIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		label := strings.Repeat(`"`, 156) + strings.Repeat("é\U0001F512", 100)
@@ -189,8 +193,8 @@ func TestScheduleRecordIsShort(t *testing.T) {
 	})
 }
 
-// A record with a done run and a failed one is short as well, whatever their texts are, so
-// that a list recognises the schedule.
+// TestScheduleIsListedWhateverItsTexts checks that a record with a done run and a failed run is
+// short as well, whatever their texts are, so that listings recognize the schedule.
 func TestScheduleIsListedWhateverItsTexts(t *testing.T) {
 	for _, text := range []string{"<", "&", `"`, "\\", "\u2028"} {
 		runInBubble(t, text, func(t *testing.T) {
@@ -222,13 +226,13 @@ func zone(t *testing.T, name string) *time.Location {
 	return z
 }
 
-// A day has one run, whatever its clocks do. The times are those of the clocks there, with
+// TestDaily checks that each day has one run, even if the clocks change. The times are local, with
 // their offset from UTC.
 func TestDaily(t *testing.T) {
 	for _, c := range []struct {
 		why, zone    string
 		hour, minute int
-		from         string // two days of the calendar before the change
+		from         string // two calendar days before the change
 		want         []string
 	}{
 		{"Berlin jumps from 02:00 to 03:00", "Europe/Berlin", 2, 30, "2026-03-27T12:00:00+01:00", []string{
@@ -285,8 +289,9 @@ func TestDaily(t *testing.T) {
 	}
 }
 
-// From 2008 to 2013 each day that a zone had has its run, at each of several times of day:
-// at the time itself if clocks have shown it, the first time.
+// TestDailyNeverSkipsADay checks that from 2008 to 2013 each day that existed in a zone has its
+// run, at several times of day. The run is due when the clocks show the time first, if they show
+// it.
 func TestDailyNeverSkipsADay(t *testing.T) {
 	changes := 0
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo"} {
@@ -314,8 +319,8 @@ func TestDailyNeverSkipsADay(t *testing.T) {
 	expect(t, changes >= 40, "%d runs at the jump of a clock: it shows too little", changes)
 }
 
-// Every runs a Daily once on the days on which Berlin's clocks change, and counts nothing
-// as missed.
+// TestEveryDaily checks that Every runs a Daily once on the days on which Berlin's clocks change,
+// and reports nothing as missed.
 func TestEveryDaily(t *testing.T) {
 	for day, want := range map[string]string{"2000-03-26": "2000-03-26T03:00+02:00", "2000-10-29": "2000-10-29T02:30+02:00"} {
 		runInBubble(t, day, func(t *testing.T) {
@@ -339,7 +344,8 @@ func TestEveryDaily(t *testing.T) {
 	}
 }
 
-// Every refuses a Daily of a time that no clock shows.
+// TestEveryBadDaily checks that Every refuses a Daily without a zone or with a time that does not
+// exist.
 func TestEveryBadDaily(t *testing.T) {
 	for name, s := range map[string]holdfast.Schedule{
 		"no zone": holdfast.Daily(nil, 1, 0), "hour 24": holdfast.Daily(time.UTC, 24, 0), "hour -1": holdfast.Daily(time.UTC, -1, 0),
@@ -350,8 +356,8 @@ func TestEveryBadDaily(t *testing.T) {
 	}
 }
 
-// A schedule that was changed is not late by its own standards; what was due by the old
-// one is missed.
+// TestEveryScheduleChanges checks that the times of a changed schedule before the change are not
+// missed, but a time that was due by the old schedule is.
 func TestEveryScheduleChanges(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -371,8 +377,8 @@ func TestEveryScheduleChanges(t *testing.T) {
 	})
 }
 
-// A clock that is set forward makes a leader look at once, or within ten seconds; one that
-// is set back makes it wait, and runs nothing twice.
+// TestEveryClockIsSet checks that a clock that is set forward makes a leader check the schedule
+// within ten seconds. A clock that is set back makes it wait, and nothing runs twice.
 func TestEveryClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
@@ -381,11 +387,11 @@ func TestEveryClockIsSet(t *testing.T) {
 		holdfast.SetEveryClock(opts, func() time.Time { return time.Now().Add(time.Duration(step.Load())) })
 		stop := d.every(client, minutely, opts, d.run(0, nil))
 		time.Sleep(65 * time.Second)
-		step.Store(int64(2*time.Minute + 30*time.Second)) // 00:03:35 by it
+		step.Store(int64(2*time.Minute + 30*time.Second)) // the replica's clock shows 00:03:35
 		time.Sleep(10 * time.Second)
 		d.want("00:01:00 run of 00:01:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 ", "00:01:10 run of 00:03:00, attempt 1")
 		step.Store(int64(-time.Minute))
-		time.Sleep(4 * time.Minute) // 00:05:15, and 00:04:15 by it
+		time.Sleep(4 * time.Minute) // 00:05:15, and 00:04:15 on the replica's clock
 		d.want("00:05:00 run of 00:04:00, attempt 1")
 		_ = stop()
 	})

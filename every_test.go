@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A diary notes what one or several calls of Every do, in the virtual time of a test,
-// which begins at midnight.
+// A diary records what calls of Every do, in the virtual time of a test, which begins at midnight.
 type diary struct {
 	t      *testing.T
 	mu     sync.Mutex // guards the rest
@@ -31,7 +30,7 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// failures returns what Failed was told.
+// failures returns the errors that Failed received.
 func (d *diary) failures() []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +49,7 @@ func (d *diary) want(lines ...string) {
 
 func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) }
 
-// every starts a call of Every, and returns what ends it and its error.
+// every starts a call of Every. stop ends the call and returns its error.
 func (d *diary) every(c *holdfast.Client, schedule holdfast.Schedule, opts *holdfast.EveryOptions, fn func(context.Context, holdfast.EveryRun) error) (stop func() error) {
 	d.t.Helper()
 	if opts == nil {
@@ -75,7 +74,7 @@ func (d *diary) every(c *holdfast.Client, schedule holdfast.Schedule, opts *hold
 	}
 }
 
-// run is an fn that notes its run, takes its time, and returns err.
+// run returns an fn that records its run, lasts for took, and returns err.
 func (d *diary) run(took time.Duration, err error) func(context.Context, holdfast.EveryRun) error {
 	return func(ctx context.Context, run holdfast.EveryRun) error {
 		d.note("%s run of %s, attempt %d", clock(time.Now()), clock(run.Scheduled), run.Attempt)
@@ -86,7 +85,7 @@ func (d *diary) run(took time.Duration, err error) func(context.Context, holdfas
 	}
 }
 
-// status returns the status of the schedule, checked against what must always hold.
+// status returns the state of the schedule.
 func (d *diary) status(c *holdfast.Client) holdfast.ScheduleState {
 	d.t.Helper()
 	s, err := c.Records().Schedule(d.t.Context(), "job")
@@ -98,8 +97,8 @@ func (d *diary) status(c *holdfast.Client) holdfast.ScheduleState {
 
 var minutely = holdfast.Periodic(time.Unix(0, 0), time.Minute)
 
-// A run is told when it is due, what was done before, and its key; the schedule ends with
-// its context.
+// TestEvery checks that a run receives its scheduled time, the previous run's, and its key, and
+// that Every ends with its context.
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, engine := &diary{t: t}, newFaulty()
@@ -121,7 +120,7 @@ func TestEvery(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		err := stop()
 		expect(t, errors.Is(err, context.Canceled) && err.Error() == `holdfast: every "job": context canceled`, "%v", err)
-		synctest.Wait() // the Observer is told
+		synctest.Wait() // the Observer receives all events
 		expect(t, len(runs) == 3 && runs[0].Previous.IsZero() && runs[2].Previous.Equal(runs[1].Scheduled) && runs[2].Key() == "job@2000-01-01T00:03Z" && runs[2].Lease.Token() > runs[1].Lease.Token(),
 			"runs: %+v", runs)
 		expect(t, len(events) == 3 && events[2].Scheduled.Equal(runs[2].Scheduled) && events[2].Took == time.Second && events[2].Name == "job", "events: %+v", events)
@@ -132,8 +131,9 @@ func TestEvery(t *testing.T) {
 	})
 }
 
-// A run that fails is tried again after growing pauses, by another replica if there is
-// one, and is missed when the next is due, too late, or out of attempts. Every goes on.
+// TestEveryTriesAgain checks that a failed run is retried after growing pauses, by any replica,
+// until the next run is due, it is too late, or no attempts are left. Then it is missed, and Every
+// continues.
 func TestEveryTriesAgain(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -178,8 +178,8 @@ func TestEveryTriesAgain(t *testing.T) {
 	}
 }
 
-// Whatever was missed while nobody was there is told on return, and survives in the store;
-// what is run of it, and when, is for the options to say.
+// TestEveryMissed checks that times that passed without a replica are reported afterwards and
+// stored. The options decide which of them are still run.
 func TestEveryMissed(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -216,8 +216,8 @@ func TestEveryMissed(t *testing.T) {
 	}
 }
 
-// A run that takes longer than the period delays the next; what it has passed over is
-// missed, and is told.
+// TestEveryRunsNeverOverlap checks that a run that takes longer than the period delays the next.
+// Times that pass meanwhile are missed and reported.
 func TestEveryRunsNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, engine := &diary{t: t}, newFaulty()
@@ -232,8 +232,8 @@ func TestEveryRunsNeverOverlap(t *testing.T) {
 	})
 }
 
-// Whoever stops in a run leaves it to the next, who tries at once: that does not count as a
-// failure of the run.
+// TestEveryStopInARun checks that after a replica stops during a run another replica runs it at
+// once. That does not count as a failed attempt.
 func TestEveryStopInARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, engine := &diary{t: t}, newFaulty()
@@ -247,8 +247,8 @@ func TestEveryStopInARun(t *testing.T) {
 	})
 }
 
-// A panic of fn goes on, and is written down before as a failure of the run, so that
-// the next replica rests before it tries.
+// TestEveryPanics checks that a panic of fn continues in the caller after it is stored as a failed
+// attempt, so that the next replica waits before its attempt.
 func TestEveryPanics(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -270,8 +270,8 @@ func TestEveryPanics(t *testing.T) {
 	})
 }
 
-// A lease that is lost ends the context of the run; the run is tried again, and the first
-// writes nothing down even if it has not heeded its context.
+// TestEveryLosesARun checks that a lost lease ends the context of the run, and that the run is
+// retried. The first attempt stores no result even if it ignores its context.
 func TestEveryLosesARun(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -296,15 +296,15 @@ func TestEveryLosesARun(t *testing.T) {
 	})
 }
 
-// An attempt that cannot write down how it has ended counts like one that fails: it was
-// written down before it began. With two attempts there is no third, and the pause holds.
-// No reply is lost here: an attempt counts whose begin was written down but not confirmed,
-// and its function never runs.
+// TestEveryCountsWhatEndsWithoutAWord checks that an attempt that cannot store its result counts as
+// failed, because its beginning is stored before it runs. With two attempts there is no third, and
+// the pause applies. No replies are lost here: they could lead to attempts that count but never
+// run.
 func TestEveryCountsWhatEndsWithoutAWord(t *testing.T) {
 	lost := func(ctx context.Context) { <-ctx.Done() }
 	for name, c := range map[string]struct {
 		opts holdfast.EveryOptions
-		end  func(f *attempts, r *attempter) func(context.Context) // how a run ends
+		end  func(f *attempts, r *attempter) func(context.Context) // ends a run
 	}{
 		"MaxHold":         {holdfast.EveryOptions{MaxHold: 300 * time.Millisecond}, func(*attempts, *attempter) func(context.Context) { return lost }},
 		"the lock broken": {holdfast.EveryOptions{}, func(f *attempts, _ *attempter) func(context.Context) { return f.breaks }},
@@ -340,8 +340,9 @@ func TestEveryCountsWhatEndsWithoutAWord(t *testing.T) {
 	}
 }
 
-// An attempt whose begin the store never confirms is not run, and counts: so it is missed
-// in the end without a run, and the next scheduled time has its attempts again.
+// TestEveryBeginIsNeverConfirmed checks that an attempt whose beginning the store does not confirm
+// counts but does not run. The time is then missed without a run, and the next one has all
+// attempts.
 func TestEveryBeginIsNeverConfirmed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -358,7 +359,8 @@ func TestEveryBeginIsNeverConfirmed(t *testing.T) {
 	})
 }
 
-// Whoever is hours ahead of the store runs nothing, and settles nothing for the others.
+// TestEveryClockIsFarAhead checks that a replica whose clock is hours ahead of the store's runs
+// nothing, and does not mark times as missed.
 func TestEveryClockIsFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, engine := &diary{t: t}, newFaulty()

@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// moveArm moves the arm of a robot in steps that take two seconds each. Nobody renews the
-// lease in the background: if this process dies, or a step hangs, the arm is free when the
-// time of that step is over.
+// moveArm moves the arm of a robot in steps of two seconds each. The lease is not renewed in the
+// background: if this process dies, or a step hangs, the arm is free when the time of that step
+// ends.
 func moveArm(ctx context.Context, client *holdfast.Client, steps []func(context.Context) error) error {
-	const step, spare = 2 * time.Second, time.Second // in case the first one starts late
+	const step, spare = 2 * time.Second, time.Second // spare is for a late first step
 	opts := &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, TTL: step + spare, WholeTTL: true}
 	return client.Do(ctx, "robot/arm", opts, func(ctx context.Context, lease *holdfast.Lease) error {
 		for i, move := range steps {

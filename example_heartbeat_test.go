@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// loadAll loads files, each of which takes its time. A worker that hangs in one is renewed
-// for a minute, and then loses the lock; so it does after an hour, whatever it says.
+// loadAll loads files one after the other. The lease of a worker that hangs in a file is renewed
+// for another minute, and then lost. After an hour it is lost even with heartbeats.
 func loadAll(ctx context.Context, client *holdfast.Client, files []string, load func(ctx context.Context, file string) error) error {
 	opts := &holdfast.AcquireOptions{StallAfter: time.Minute, MaxHold: time.Hour}
 	err := client.Do(ctx, "import", opts, func(ctx context.Context, lease *holdfast.Lease) error {
@@ -18,7 +18,7 @@ func loadAll(ctx context.Context, client *holdfast.Client, files []string, load 
 			if err := load(ctx, file); err != nil {
 				return err
 			}
-			lease.Heartbeat() // sends nothing
+			lease.Heartbeat() // sends no request
 		}
 		return nil
 	})

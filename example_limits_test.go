@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A shop sells items of a catalog, many at the same time and two never of the same item,
-// and changes the catalog when nobody sells. Nobody waits for longer than two seconds, and
-// nobody keeps others waiting for longer than five.
+// A shop sells the items of a catalog, many at a time but each item to one buyer at a time. The
+// catalog changes only when nothing is being sold. No caller waits for longer than two seconds, and
+// no lock is held for longer than five.
 type shop struct {
 	client *holdfast.Client
 	stock  map[string]int
 }
 
-// limits are those of a lock, in this mode.
+// limits returns the options for a lock in this mode.
 func limits(mode holdfast.Mode) *holdfast.AcquireOptions {
 	return &holdfast.AcquireOptions{Mode: mode, MaxWait: 2 * time.Second, MaxHold: 5 * time.Second}
 }
@@ -30,13 +30,12 @@ func (s *shop) sell(ctx context.Context, item string) error {
 				return errors.New("sold out")
 			}
 			s.stock[item]--
-			return ctx.Err() // it ends when either lock is lost
+			return ctx.Err() // ctx ends when either lock is lost
 		})
 	})
 }
 
-// change has the catalog for itself: it waits for those who sell, but not for those who
-// come later.
+// change holds the catalog alone: it waits for the present sales, but not for later ones.
 func (s *shop) change(ctx context.Context, change func(stock map[string]int)) error {
 	return s.client.Do(ctx, "catalog", limits(holdfast.Exclusive), func(context.Context, *holdfast.Lease) error {
 		change(s.stock)

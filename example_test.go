@@ -21,14 +21,14 @@ func ExampleClient_Acquire() {
 	}
 	time.AfterFunc(10*time.Millisecond, func() { busy.Release(ctx) })
 
-	// The wait ends after half a minute, with a *HeldError, and when ctx does.
+	// The wait ends after half a minute, with a *HeldError, or when ctx ends.
 	lease, err := client.Acquire(ctx, "reports/nightly", &holdfast.AcquireOptions{MaxWait: 30 * time.Second})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer lease.Release(ctx)
-	// It is renewed in the background, and lease.Context() ends if that fails.
+	// The lease is renewed in the background, and lease.Context() ends if that fails.
 	fmt.Println(lease.Name(), lease.Valid(), lease.Token() > busy.Token())
 	// Output:
 	// reports/nightly true true
@@ -86,7 +86,7 @@ func ExampleClient_AcquireAll() {
 	client, ctx := openExample(), context.Background()
 	balance := map[string]int{"account/7": 100, "account/9": 0}
 	transfer := func(from, to string, amount int) error {
-		// In whatever order: two transfers the other way round cannot wait for each other.
+		// In any order: opposite transfers never wait for each other.
 		leases, err := client.AcquireAll(ctx, []string{from, to}, &holdfast.AcquireOptions{MaxWait: 5 * time.Second})
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func ExampleAcquireOptions_semaphore() {
 	// five are taken
 }
 
-// store returns what the clients of an example share.
+// store returns the engine that the clients of an example share.
 func store() *memlock.Engine {
 	engine, err := memlock.New(nil)
 	if err != nil {
@@ -137,8 +137,8 @@ func store() *memlock.Engine {
 	return engine
 }
 
-// clientOn returns a client on an engine: in a program redislock, goredislock or
-// sqlitelock; here one in memory, which others in the example may share.
+// clientOn returns a client on an engine. A program would use redislock, goredislock or sqlitelock.
+// Here the store is in memory, and the clients of the example share it.
 func clientOn(engine *memlock.Engine, label string) *holdfast.Client {
 	client, err := holdfast.New(engine, &holdfast.Options{Holder: holdfast.Holder{Label: label}, SharedEngine: true})
 	if err != nil {
@@ -150,8 +150,8 @@ func clientOn(engine *memlock.Engine, label string) *holdfast.Client {
 func ExampleClient_Do() {
 	client, ctx := openExample(), context.Background()
 	err := client.Do(ctx, "reports/nightly", nil, func(ctx context.Context, lease *holdfast.Lease) error {
-		// ctx ends when the lock is lost: stop then. Hand lease.Token() on to whatever
-		// can refuse a writer that has not noticed.
+		// ctx ends when the lock is lost: stop then. Pass lease.Token() to every store that can
+		// refuse a writer that has not noticed the loss.
 		fmt.Println("alone with", lease.Name())
 		return ctx.Err()
 	})
@@ -191,7 +191,7 @@ func ExampleClient_TryDo() {
 		err := client.TryDo(ctx, "clean-up", nil, work)
 		var held *holdfast.HeldError
 		switch {
-		case errors.As(err, &held): // no error: it is being done
+		case errors.As(err, &held): // no error: another worker does it
 			fmt.Println("skipped, because of", held.Holder)
 		case err != nil:
 			fmt.Println("not done:", err)
@@ -225,7 +225,7 @@ func ExampleTryCall() {
 }
 
 func ExampleObserver() {
-	var mu sync.Mutex // an Observer may be called by several goroutines
+	var mu sync.Mutex // several goroutines may call an Observer
 	seen := map[holdfast.EventKind]int{}
 	count := func(e holdfast.Event) {
 		mu.Lock()
@@ -257,7 +257,7 @@ func ExampleObserver() {
 		fmt.Println("two at a time")
 	}
 	lease.Release(ctx)
-	client.Close() // waits until all is told
+	client.Close() // waits until the Observer has received all events
 	fmt.Println(seen[holdfast.Acquired], seen[holdfast.Refused], seen[holdfast.Released])
 	// Output:
 	// 1 1 1
@@ -276,7 +276,7 @@ func ExampleClient_Adopt() {
 		fmt.Println(err)
 		return
 	}
-	text, err := left.MarshalText() // it goes to the other process, which nobody else sees
+	text, err := left.MarshalText() // send text to the other process, and keep it secret
 	fmt.Println(lease.Valid(), err)
 
 	var handle holdfast.Handle
@@ -314,15 +314,14 @@ func ExampleAcquireOptions_onWait() {
 	// true
 }
 
-// Nested locks: many work on the items of a collection at the same time, two
-// never on the same item, and nobody while the collection itself is cleaned
-// up. Workers share the outer lock and take the inner one exclusively, always
-// in this order, so that nobody waits in a circle. Whoever cleans up takes the
-// outer lock exclusively, for one bounded batch at a time: the queue is fair,
-// so that workers who came meanwhile go on between two batches.
+// Nested locks: many workers use the items of a collection at the same time, but no two use the
+// same item, and none works while the collection is cleaned up. Workers share the outer lock and
+// then acquire the inner lock exclusively, always in this order, so that they cannot deadlock. The
+// clean-up acquires the outer lock exclusively, for one bounded batch at a time. Because the queue
+// is fair, workers that arrive meanwhile continue between two batches.
 func Example_nested() {
 	ctx := context.Background()
-	engine, err := memlock.New(nil) // redislock or sqlitelock outside of tests
+	engine, err := memlock.New(nil) // a program would use redislock or sqlitelock
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -335,12 +334,12 @@ func Example_nested() {
 	defer client.Close()
 
 	const gone = -1
-	stock := make([]int, 20) // the collection: how many there are of each item
+	stock := make([]int, 20) // the collection: the number of each item
 	for item := range stock {
 		stock[item] = 10
 	}
 
-	// takeOne takes one of an item, if there is any left.
+	// takeOne removes one of an item, if any is left.
 	takeOne := func(item int) error {
 		shared := &holdfast.AcquireOptions{Mode: holdfast.Shared}
 		return client.Do(ctx, "stock", shared, func(ctx context.Context, _ *holdfast.Lease) error {
@@ -369,7 +368,7 @@ func Example_nested() {
 	var workers sync.WaitGroup
 	for worker := range 16 {
 		workers.Go(func() {
-			for item := worker + 1; item < len(stock); item++ { // item n is asked for by n workers
+			for item := worker + 1; item < len(stock); item++ { // n workers take item n
 				if err := takeOne(item); err != nil {
 					fmt.Println(err)
 				}

@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// The examples run in no time. Here their functions run with the durations that they are
-// written for, in virtual time.
+// The examples take no time. These tests run their functions with realistic durations, in virtual
+// time.
 
-// TestArmMovesForTenSeconds: five steps of two seconds are one possession, which is
-// lengthened four times.
+// TestArmMovesForTenSeconds checks that five steps of two seconds use one lease, which is extended
+// four times.
 func TestArmMovesForTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -37,8 +37,8 @@ func TestArmMovesForTenSeconds(t *testing.T) {
 	})
 }
 
-// TestArmThatHangs: a step that hangs is told when its time is over, and the next one has
-// the arm; it does not move again.
+// TestArmThatHangs checks that the context of a step that hangs ends with the step's time. Another
+// client then acquires the arm, and moveArm makes no further step.
 func TestArmThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -74,7 +74,7 @@ func TestArmThatHangs(t *testing.T) {
 	})
 }
 
-// TestLoadingStalls: the import is as patient as its options say.
+// TestLoadingStalls checks that loadAll ends as its options demand.
 func TestLoadingStalls(t *testing.T) {
 	hang := func(ctx context.Context, _ string) error {
 		<-ctx.Done()
@@ -110,7 +110,7 @@ func TestLoadingStalls(t *testing.T) {
 	}
 }
 
-// TestShopLimits: a seller who hangs keeps nobody waiting for longer than the limits say.
+// TestShopLimits checks that no caller waits for a hanging seller for longer than the limits.
 func TestShopLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -128,7 +128,7 @@ func TestShopLimits(t *testing.T) {
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("waited for %s, want 2s", took)
 		}
-		wantErr(t, s.sell(t.Context(), "lamp"), nil) // beside the one that hangs
+		wantErr(t, s.sell(t.Context(), "lamp"), nil) // while the other sale hangs
 		wantErr(t, <-hung, holdfast.ErrMaxHold)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("the one that hangs has lost it after %s, want 5s", took)

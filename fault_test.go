@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A faulty is an engine between the client and a memlock. The hooks run before
-// (a request lost) or after (a reply lost) the real request; an error of
-// theirs is what the client sees.
+// A faulty is an engine between the client and a memory engine. The hooks run before (a lost
+// request) or after (a lost reply) the real request. An error of a hook is what the client
+// receives.
 type faulty struct {
 	*hooked
 	Engine *mem.Engine
@@ -31,14 +31,14 @@ type faulty struct {
 	sizes  []int     // of the batches of Extend
 	last   time.Time // of the last Extend
 
-	deaf     bool                      // new watches deliver only what tell says
-	taps     map[lockinfo.LeaseID]*tap // of the watches that are deaf
-	watching int                       // watches that are not stopped
+	deaf     bool                      // new watches deliver only the notices of tell
+	taps     map[lockinfo.LeaseID]*tap // the deaf watches
+	watching int                       // the number of watches that are not stopped
 }
 
 type hooked = hook.Engine
 
-// ops are the requests that the hooks see, and what they call them.
+// ops are the requests that the hooks receive, with their names in the hooks.
 var ops = map[string]string{
 	"Acquire": "acquire", "AcquireAll": "acquire-all", "Extend": "extend", "Refresh": "refresh", "Release": "release",
 	"Downgrade": "downgrade", "Complete": "complete", "Inspect": "inspect",
@@ -48,7 +48,7 @@ var errLink = errors.New("connection reset")
 
 func newFaulty() *faulty { return newFaultyOn(mem.New(nil)) }
 
-// newFaultyOn returns another process's engine on the same store.
+// newFaultyOn returns an engine of another process on the same store.
 func newFaultyOn(store *mem.Engine) *faulty {
 	none := func(context.Context, string) error { return nil }
 	f := &faulty{
@@ -59,7 +59,7 @@ func newFaultyOn(store *mem.Engine) *faulty {
 	return f
 }
 
-// set replaces the hooks; nil leaves one as it is.
+// set replaces the hooks; nil keeps the present hook.
 func (f *faulty) set(before, after func(context.Context, string) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,8 +113,7 @@ func (f *faulty) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return f.hooked.Extend(ctx, reqs)
 }
 
-// A tap is the client's watch. If c is not nil all news is lost but what the
-// test tells.
+// A tap is a watch of the client. If c is not nil, it delivers only the notices of tell.
 type tap struct {
 	driver.Watch
 	engine *faulty
@@ -152,7 +151,7 @@ func (w *tap) Stop() {
 	w.Watch.Stop()
 }
 
-// tell sends news to those who watch; the unread gives way.
+// tell sends a notice to all deaf watches, in place of an unread notice.
 func (f *faulty) tell(notice driver.Notice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,19 +164,18 @@ func (f *faulty) tell(notice driver.Notice) {
 	}
 }
 
-// A plain is an engine with the methods of driver.Engine only, and without
-// capabilities.
+// A plain is an engine with only the methods of driver.Engine, and no capabilities.
 type plain struct{ driver.Engine }
 
 func (plain) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
-// fullAndPlain are an engine with all that it can do, and as a plain one.
+// fullAndPlain return an engine with all its capabilities, and as a plain engine.
 var fullAndPlain = []func(*faulty) driver.Engine{
 	func(f *faulty) driver.Engine { return f },
 	func(f *faulty) driver.Engine { return plain{f} },
 }
 
-// fail makes a hook that fails the operations named.
+// fail makes a hook that returns err for the named operations.
 func fail(err error, ops ...string) func(context.Context, string) error {
 	return func(_ context.Context, op string) error {
 		for _, o := range ops {
@@ -189,7 +187,7 @@ func fail(err error, ops ...string) func(context.Context, string) error {
 	}
 }
 
-// hang makes a hook that blocks the operations named until ctx ends.
+// hang makes a hook that blocks the named operations until ctx ends.
 func hang(ops ...string) func(context.Context, string) error {
 	return func(ctx context.Context, op string) error {
 		if fail(errLink, ops...)(ctx, op) == nil {
@@ -208,8 +206,7 @@ func delay(d time.Duration) func(context.Context, string) error {
 	}
 }
 
-// newClient returns a client that is closed at the end of the test, and leaves the
-// engine open for others.
+// newClient returns a client that is closed at the end of the test. The engine stays open.
 func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *holdfast.Client {
 	t.Helper()
 	o := *cmp.Or(opts, &holdfast.Options{})
@@ -232,7 +229,7 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 	return c
 }
 
-// inBubble runs a test in a bubble of its own, with a client and its engine.
+// inBubble runs a test in its own bubble, with a client and its engine.
 func inBubble(t *testing.T, opts *holdfast.Options, test func(t *testing.T, engine *faulty, c *holdfast.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -241,17 +238,17 @@ func inBubble(t *testing.T, opts *holdfast.Options, test func(t *testing.T, engi
 	})
 }
 
-// runWithClient runs a subtest in a bubble of its own, with a client and its engine.
+// runWithClient runs a subtest in its own bubble, with a client and its engine.
 func runWithClient(t *testing.T, name string, opts *holdfast.Options, test func(t *testing.T, engine *faulty, c *holdfast.Client)) {
 	t.Run(name, func(t *testing.T) { inBubble(t, opts, test) })
 }
 
-// runInBubble runs a subtest in a bubble of its own.
+// runInBubble runs a subtest in its own bubble.
 func runInBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// closePatiently closes a client of a store that may be slower than its requests.
+// closePatiently closes a client whose store may be slower than its request timeout.
 func closePatiently(c *holdfast.Client) (err error) {
 	for range 12 {
 		if err = c.Close(); err == nil {
@@ -268,7 +265,7 @@ func mustAcquire(t testing.TB, c *holdfast.Client, name string, opts *holdfast.A
 	return l
 }
 
-// shared and semaphore are the options of those modes.
+// shared and semaphore are the options for these modes.
 var shared = &holdfast.AcquireOptions{Mode: holdfast.Shared}
 
 func semaphore(limit, permits int) *holdfast.AcquireOptions {
@@ -282,7 +279,7 @@ type outcome struct {
 	at    time.Time
 }
 
-// enqueue starts an Acquire and returns once it waits, or is over.
+// enqueue starts an Acquire and returns once it waits or has ended.
 func enqueue(ctx context.Context, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
@@ -293,7 +290,7 @@ func enqueue(ctx context.Context, c *holdfast.Client, name string, opts *holdfas
 	return done
 }
 
-// granted waits for the outcome, which must be a lease.
+// granted waits for an outcome, which must be a lease.
 func granted(t testing.TB, done <-chan outcome) outcome {
 	t.Helper()
 	o := <-done
@@ -301,8 +298,7 @@ func granted(t testing.TB, done <-chan outcome) outcome {
 	return o
 }
 
-// foreign takes the lock past the client's engine, for ttl, without
-// keep-alive, and returns what releases it.
+// foreign acquires the lock in the store, past the hooks, for ttl and without keep-alive.
 func foreign(t testing.TB, f *faulty, name string, ttl time.Duration) (release func()) {
 	t.Helper()
 	id := lockinfo.NewLeaseID()
@@ -311,7 +307,7 @@ func foreign(t testing.TB, f *faulty, name string, ttl time.Duration) (release f
 	return func() { _ = f.Engine.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: id}) }
 }
 
-// nothingLeft fails t if the store has a lease or a place of one of the names.
+// nothingLeft fails t if the store has a lease or a place of any of the names.
 func nothingLeft(t testing.TB, f *faulty, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -321,15 +317,15 @@ func nothingLeft(t testing.TB, f *faulty, names ...string) {
 	}
 }
 
-// trusted fails t if the store may end the lease while its holder trusts it,
-// looking every step for the time of span, or until the lease ends.
+// trusted fails t if the store may end the lease while its holder trusts it. It checks this every
+// step for span, or until the lease ends.
 func trusted(t testing.TB, f *faulty, l *holdfast.Lease, step, span time.Duration) {
 	t.Helper()
 	for range span / step {
 		if !l.Valid() {
 			return
 		}
-		deadline := l.Deadline() // before the store is asked: both only grow
+		deadline := l.Deadline() // read before the store's expiry: both only grow
 		lock, err := f.Engine.Inspect(context.Background(), l.Name())
 		must(t, err)
 		left := time.Duration(-1)
@@ -344,7 +340,7 @@ func trusted(t testing.TB, f *faulty, l *holdfast.Lease, step, span time.Duratio
 	}
 }
 
-// holders returns how many leases the store has for name.
+// holders returns how many leases of name the store has.
 func holders(t testing.TB, e driver.Engine, name string) int {
 	t.Helper()
 	lock, err := e.Inspect(context.Background(), name)
@@ -352,7 +348,7 @@ func holders(t testing.TB, e driver.Engine, name string) int {
 	return len(lock.Holders)
 }
 
-// expect fails the test unless ok, with a message that says what was seen.
+// expect fails the test with a message unless ok.
 func expect(t testing.TB, ok bool, format string, args ...any) {
 	t.Helper()
 	if !ok {
@@ -384,7 +380,7 @@ func wantErr(t testing.TB, err, target error) {
 	expect(t, errors.Is(err, target), "error = %v, want one that is %v", err, target)
 }
 
-// stillWaits fails t if the Acquire is over.
+// stillWaits fails t if the Acquire has ended.
 func stillWaits(t *testing.T, waiting <-chan outcome) {
 	t.Helper()
 	synctest.Wait()

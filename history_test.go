@@ -20,7 +20,7 @@ import (
 
 func remembering() *mem.Engine { return mem.New(&mem.Options{History: true}) }
 
-// happened returns what events tell of.
+// happened returns the kinds of events.
 func happened(events []holdfast.HistoryEvent) (kinds []holdfast.HistoryKind) {
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
@@ -28,7 +28,8 @@ func happened(events []holdfast.HistoryEvent) (kinds []holdfast.HistoryKind) {
 	return kinds
 }
 
-// wantHistory fails t unless that is what happened to a name.
+// wantHistory fails t unless the history of name consists of these kinds of events. It returns the
+// events.
 func wantHistory(t *testing.T, c *holdfast.Client, name string, want ...holdfast.HistoryKind) []holdfast.HistoryEvent {
 	t.Helper()
 	events, err := c.History(t.Context(), name)
@@ -36,7 +37,7 @@ func wantHistory(t *testing.T, c *holdfast.Client, name string, want ...holdfast
 	return events
 }
 
-// TestHistoryTellsWhatClientsDo: a wait, a hand-over and a release, as people see them.
+// TestHistoryTellsWhatClientsDo checks the history of a wait, a hand-over and a release.
 func TestHistoryTellsWhatClientsDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, remembering(), nil)
@@ -53,9 +54,8 @@ func TestHistoryTellsWhatClientsDo(t *testing.T) {
 	})
 }
 
-// TestLostLeaseIsGivenBackAsLost: what the client counts as lost and then gives back is
-// told as lost, and what it gives back in time is not, even if the store only hears it
-// later.
+// TestLostLeaseIsGivenBackAsLost checks that the history contains a loss if the client releases a
+// lease that it has lost, and a release if it releases in time, even if the request arrives later.
 func TestLostLeaseIsGivenBackAsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &cutOff{Forward: driver.Forward{Engine: remembering()}}
@@ -76,7 +76,7 @@ func TestLostLeaseIsGivenBackAsLost(t *testing.T) {
 	})
 }
 
-// A cutOff engine does not carry releases out while it is off.
+// A cutOff engine fails all releases while it is off.
 type cutOff struct {
 	driver.Forward
 	off atomic.Bool
@@ -89,7 +89,8 @@ func (e *cutOff) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return e.Forward.Release(ctx, req)
 }
 
-// TestHistoryUnsupported: without history nobody is told that nothing happened.
+// TestHistoryUnsupported checks that an engine without history leads to an error, not to an empty
+// history.
 func TestHistoryUnsupported(t *testing.T) {
 	c := newClient(t, mem.New(nil), nil)
 	const says = `holdfast: history of "a": history is not supported by this engine: open the engine with it`
@@ -105,7 +106,7 @@ func TestHistoryUnsupported(t *testing.T) {
 	expect(t, n == 1, "Feed yields %d times, want once", n)
 }
 
-// TestHistoryOfStoreThatHangs: it ends with the request timeout.
+// TestHistoryOfStoreThatHangs checks that History returns after the request timeout.
 func TestHistoryOfStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, hangs{driver.Forward{Engine: remembering()}}, &holdfast.Options{RequestTimeout: time.Second})
@@ -123,7 +124,7 @@ func (hangs) History(ctx context.Context, _ string) ([]lockinfo.HistoryEvent, er
 	return nil, ctx.Err()
 }
 
-// A pairs checks that what begins ends: it is an Observer.
+// A pairs is an Observer that checks that waits, holds, runs and outages that begin also end.
 type pairs struct {
 	t *testing.T
 
@@ -132,12 +133,12 @@ type pairs struct {
 	seen map[holdfast.EventKind]int
 }
 
-// An account is of one Key.
+// An account counts the events of one Key.
 type account struct {
-	waits, holds, runs, outages int // that have begun
+	waits, holds, runs, outages int // those that have begun
 	endedWaits, endedHolds      int
 	endedRuns, endedOutages     int
-	over                        bool // of the lease
+	over                        bool // the lease has ended
 	heard                       []holdfast.EventKind
 }
 
@@ -182,7 +183,7 @@ func (g *pairs) observe(e holdfast.Event) {
 	}
 }
 
-// balance fails the test for whatever has begun and not ended.
+// balance fails the test for everything that has begun and not ended.
 func (g *pairs) balance() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,8 +194,8 @@ func (g *pairs) balance() {
 	}
 }
 
-// TestObserverPairs: whatever happens, each wait that begins ends once, and so do each
-// possession, each run of do-once work, and each outage.
+// TestObserverPairs checks that under random faults each wait, hold, run of do-once work and outage
+// that begins ends once.
 func TestObserverPairs(t *testing.T) {
 	all := map[holdfast.EventKind]int{}
 	for seed := range uint64(60) {
@@ -216,7 +217,7 @@ func TestObserverPairs(t *testing.T) {
 				err := closePatiently(c)
 				expect(t, err == nil, "seed %d: Close: %v", seed, err)
 			}
-			g.balance() // at once: Close has waited until all was told
+			g.balance() // Close has waited until the Observer received all events
 			for k, n := range g.seen {
 				all[k] += n
 			}
@@ -243,8 +244,7 @@ func (w *pairsWorld) newClient(cohorts bool) {
 	w.engines, w.clients = append(w.engines, engine), append(w.clients, c)
 }
 
-// trouble makes the stores fail, lose replies, answer late or not at all, and takes
-// locks away.
+// trouble makes requests and replies fail, hang or take long, and ends leases.
 func (w *pairsWorld) trouble(r *rand.Rand) {
 	ops := []string{"acquire", "acquire-all", "extend", "release", "refresh", "complete"}
 	for range 40 {
@@ -276,7 +276,7 @@ func (w *pairsWorld) trouble(r *rand.Rand) {
 	}
 }
 
-// work does what callers do, right and wrong.
+// work makes random calls, with proper and improper use.
 func (w *pairsWorld) work(r *rand.Rand) {
 	for range 25 {
 		c := w.clients[r.IntN(len(w.clients))]
@@ -302,7 +302,7 @@ func (w *pairsWorld) work(r *rand.Rand) {
 					}
 				}
 			}
-			if r.IntN(10) > 0 { // else Close does
+			if r.IntN(10) > 0 { // otherwise Close releases it
 				l.Release(ctx)
 			}
 		}
@@ -342,8 +342,8 @@ func (w *pairsWorld) work(r *rand.Rand) {
 	}
 }
 
-// What an observer hears: how the run ends; and its lease ends as a released one does,
-// and is lost once.
+// TestOnceIsObserved checks the events of do-once work: the Observer receives how the run ended,
+// and one end of its lease.
 func TestOnceIsObserved(t *testing.T) {
 	for want, work := range map[string]func(*faulty, context.Context, *holdfast.Lease){
 		"[acquired once-completed released]": func(*faulty, context.Context, *holdfast.Lease) {},

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/self"
 )
 
-// This file has what tests of package holdfast_test need of the inside, and the tests of the inside
-// that are not the tables of lease_term_test.go.
+// This file contains access to internals for the tests of package holdfast_test, and the tests of
+// internals other than the tables of lease_term_test.go.
 
 // SetBootClock replaces the boot-time clock of a client without leases.
 func SetBootClock(c *Client, boot func() time.Duration) {
@@ -35,11 +35,11 @@ func SetClocks(c *Client, boot, raw func() time.Duration) {
 // RecentTurns returns how many names the client remembers for fair turns.
 func RecentTurns(c *Client) int { return c.turns.Names() }
 
-// SetEveryClock replaces the clock by which a replica that calls Every tells the time.
+// SetEveryClock replaces the clock of a replica that calls Every.
 func SetEveryClock(o *EveryOptions, clock func() time.Time) { o.clock = clock }
 
-// ToldOf hands a client a loss as if it had looked for the lease just before that was
-// handed on.
+// ToldOf passes a loss to the client as if the client had looked up the lease just before its turn
+// was handed on.
 func ToldOf(c *Client, before *Lease, loss driver.Loss) {
 	c.leases.mu.Lock()
 	c.leases.rivals[before.name] = before
@@ -54,7 +54,7 @@ func CohortsOf(c *Client) int {
 	return len(c.cohorts.all)
 }
 
-// TestCheck checks that options are found wrong before there is a client.
+// TestCheck checks that Check refuses invalid options without a client.
 func TestCheck(t *testing.T) {
 	for name, o := range map[string]*AcquireOptions{
 		"TTL":     {TTL: time.Millisecond},
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLocalHolder: who holds a lock is told unless the caller says it.
+// TestLocalHolder checks that the holder describes this process where the caller sets nothing else.
 func TestLocalHolder(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -118,14 +118,13 @@ func TestLocalHolder(t *testing.T) {
 	}
 }
 
-// computes finds arithmetic of deadlines. Picking the first or the last of several
-// is none.
+// computes finds arithmetic with deadlines. Choosing the first or the last of several is not
+// arithmetic.
 var computes = regexp.MustCompile(`\.(AsOf|Reached|expiresBy)\(|\b(now|sent|queued|i)\.Until\(|\b(trusted|ttlFor)\(` +
 	`|(deadline|expiry|renewAt|[els]\.Deadline\(\))(\.Mono)?\.(Add|Sub|After|Before)\(` +
 	`|\.(Sub|After|Before)\([a-z.]*(deadline|expiry|renewAt|[els]\.Deadline)|time\.(Until|Since)\([a-z.]*(deadline|expiry|[els]\.Deadline)`)
 
-// TestOnlyTheTermComputesDeadlines: whoever reads lease_term.go has read all of
-// the arithmetic, but for the two clocks' own.
+// TestOnlyTheTermComputesDeadlines checks that only lease_term.go does arithmetic with deadlines.
 func TestOnlyTheTermComputesDeadlines(t *testing.T) {
 	for _, line := range []string{
 		"time.Until(l.Deadline())", "time.Until(l.term.deadline.Mono)", "now.Sub(l.term.expiry)", "l.Deadline().Add(d)",
@@ -158,8 +157,8 @@ func TestOnlyTheTermComputesDeadlines(t *testing.T) {
 	}
 }
 
-// INVARIANT I3: ttlFor never returns a TTL that is trusted for less, nor one
-// that is a millisecond too long.
+// TestTTLForIsTheInverseOfTrusted checks that ttlFor returns the shortest TTL that is trusted for
+// d, to the millisecond. INVARIANT I3.
 func TestTTLForIsTheInverseOfTrusted(t *testing.T) {
 	for range 10_000 {
 		d := rand.N(MaxTTL / 2)
@@ -170,7 +169,7 @@ func TestTTLForIsTheInverseOfTrusted(t *testing.T) {
 	}
 }
 
-// TestTTLTable: the arithmetic in docs/choosing.md is that of the code.
+// TestTTLTable checks that the table in docs/choosing.md contains the results of the code.
 func TestTTLTable(t *testing.T) {
 	page, err := os.ReadFile("docs/choosing.md")
 	if err != nil {
@@ -196,11 +195,11 @@ func TestTTLTable(t *testing.T) {
 	}
 }
 
-// INVARIANT I3: whatever happens to a lease, and in whatever order answers
-// come, it is never trusted for longer than a store that carried each request
-// out as early as it could, and never taken to be gone before one that did so as
-// late as it could. The clocks of both sides are slewed, as far as Linux allows; without
-// a boot-time clock, that of one side.
+// TestTermAgainstStores checks that, whatever happens to a lease and in whatever order replies
+// arrive, it is never trusted for longer than a store keeps it that carried out each request as
+// early as possible. It is also never taken as expired before a store has ended it that carried out
+// each request as late as possible. The clocks of both sides are slewed, as far as Linux allows.
+// Without a boot-time clock, only one side's is slewed. INVARIANT I3.
 func TestTermAgainstStores(t *testing.T) {
 	for range 20_000 {
 		checkAgainstStores(t)
@@ -214,14 +213,14 @@ func checkAgainstStores(t *testing.T) {
 	o := AcquireOptions{TTL: MinTTL << rand.IntN(13), LockDelay: []time.Duration{0, 7 * sec}[rand.IntN(2)], MaxHold: []time.Duration{0, time.Hour}[rand.IntN(2)]}
 	o.TTL += ceilMS(rand.N(o.TTL))
 	now, story := at(0), []string{}
-	var store time.Duration // what its clock shows
+	var store time.Duration // the time on the store's clock
 	rates := slewing{0.9 + 0.2*rand.Float64(), 0.9 + 0.2*rand.Float64()}
-	two := rand.IntN(4) > 0 // clocks of the holder
+	two := rand.IntN(4) > 0 // the holder has two clocks
 	if !two {
 		now.Boot = 0
 		*[]*float64{&rates.holder, &rates.store}[rand.IntN(2)] = 1
 	}
-	// A moment passes; the machine may sleep.
+	// pass lets some time pass, during which the machine may sleep.
 	pass := func(longest time.Duration) {
 		d := rand.N(longest)
 		now.Mono = now.Mono.Add(times(d, rates.holder))
@@ -238,7 +237,7 @@ func checkAgainstStores(t *testing.T) {
 	pass(o.TTL / 2)
 	var l term
 	var ok bool
-	earliest := received + o.TTL // a store's end, by requests that were answered
+	earliest := received + o.TTL // the earliest expiry in the store, by the requests that were answered
 	latest := now.Mono.Add(o.TTL + o.LockDelay)
 	if waiterTTL := min(max(o.TTL, places.ShortestTTL), places.LongestTTL); rand.IntN(2) == 0 && o.LockDelay == 0 {
 		l, ok = newTerm(&o, max(o.TTL, waiterTTL)).handedOver(sent, now, waiterTTL, pace)
@@ -283,7 +282,7 @@ func checkAgainstStores(t *testing.T) {
 			l = l.renewed(r.extension, r.sent, now, pace)
 			earliest = max(earliest, r.received+r.ttl)
 		}
-		// The store counts on when the machine sleeps, and so does the boot-time clock.
+		// The store's clock and the boot-time clock also advance while the machine sleeps.
 		left := times(l.deadline.Mono.Sub(now.Mono), 1/rates.holder)
 		if two {
 			left = min(left, l.deadline.Boot-now.Boot)
@@ -300,10 +299,9 @@ func checkAgainstStores(t *testing.T) {
 	}
 }
 
-// errNoReply is why a renewal failed.
 var errNoReply = errors.New("no reply")
 
-// slewing has the rates of the clocks of both sides.
+// slewing contains the rates of the clocks of both sides.
 type slewing struct{ holder, store float64 }
 
 func times(d time.Duration, rate float64) time.Duration { return time.Duration(float64(d) * rate) }

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// wrong are options that are out of range, of each kind.
+// wrong contains invalid options of each type.
 var wrong = []any{
 	&holdfast.AcquireOptions{TTL: time.Millisecond}, &holdfast.AcquireOptions{MaxWait: -1}, &holdfast.AcquireOptions{MinHold: 1},
 	&holdfast.AcquireOptions{MaxHold: -1}, &holdfast.AcquireOptions{StallAfter: 1}, &holdfast.AcquireOptions{LockDelay: 1},
@@ -47,7 +47,7 @@ var wrong = []any{
 	&holdfast.BreakOptions{Reason: strings.Repeat("x", driver.MaxReason+1)},
 }
 
-// TestUsesAreAll: nothing that needs a client is missing from the table of uses.
+// TestUsesAreAll checks that uses contains everything that needs a client.
 func TestUsesAreAll(t *testing.T) {
 	known := map[string]bool{}
 	for _, name := range noUses {
@@ -103,9 +103,9 @@ func takesClient(f *ast.FuncDecl) bool {
 	return false
 }
 
-// TestWrongUses: no client, a closed one or a closed store, no work, and names and options
-// that are out of range give the documented error, whatever they are given to. Nothing is
-// sent, nothing panics, and nothing is left in the store.
+// TestWrongUses checks that every use returns the documented error for a nil or closed client, a
+// closed store, nil work, and invalid names and options. No request is sent, nothing panics, and
+// nothing is left in the store.
 func TestWrongUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, sent := remembering(), 0
@@ -173,7 +173,8 @@ func TestWrongUses(t *testing.T) {
 	})
 }
 
-// TestNothingIsNoPanic: what has no error to return says nothing of nothing.
+// TestNothingIsNoPanic checks that functions without an error result do not panic on nil values,
+// and that New refuses empty engines.
 func TestNothingIsNoPanic(t *testing.T) {
 	for _, engine := range []driver.Engine{nil, (*mem.Engine)(nil), driver.Forward{}} {
 		err := unpanicked(t, func() error {
@@ -194,8 +195,8 @@ func TestNothingIsNoPanic(t *testing.T) {
 	wantErr(t, (*holdfast.EveryOptions)(nil).Check(), nil)
 }
 
-// TestUsersNeedNoDriver: what a user of locks has to name has a name in package holdfast.
-// Package driver is for those who open stores, write engines or wrap them.
+// TestUsersNeedNoDriver checks that users of locks need no names of package driver. It is for code
+// that opens stores, and writes or wraps engines.
 func TestUsersNeedNoDriver(t *testing.T) {
 	forEngines := map[string]bool{"New": true, "Features": true}
 	n := 0
@@ -230,22 +231,22 @@ func TestUsersNeedNoDriver(t *testing.T) {
 
 // A use is a function or method that needs a client.
 type use struct {
-	// call has opts, a pointer to the kind of options that it takes; nil is default.
+	// opts is a pointer to options of the use's type; nil is the default
 	call  func(ctx context.Context, c *holdfast.Client, name string, opts any) error
-	idle  func(ctx context.Context, c *holdfast.Client) error // call with work that is nil; nil if it takes none
-	opts  any                                                 // nil options of its kind; nil if it takes none
-	looks bool                                                // it takes nothing, and so goes on after Close
-	hears bool                                                // it only listens: a closed engine is silent, and may be
-	free  bool                                                // its name is a prefix: any text will do
+	idle  func(ctx context.Context, c *holdfast.Client) error // calls it with nil work; nil if it takes no work
+	opts  any                                                 // nil options of its type; nil if it takes none
+	looks bool                                                // it acquires nothing, and works after Close
+	hears bool                                                // it only listens, and need not report a closed engine
+	free  bool                                                // its name is a prefix, and may be any text
 }
 
-// optionsOf returns opts if they are of the kind T.
+// optionsOf returns opts if they are of type T.
 func optionsOf[T any](opts any) *T {
 	o, _ := opts.(*T)
 	return o
 }
 
-// lastError returns the error with which a sequence ends.
+// lastError returns the last error of a sequence.
 func lastError[T any](all iter.Seq2[T, error]) (err error) {
 	for _, err = range all {
 	}
@@ -265,7 +266,7 @@ func doZero(context.Context, *holdfast.Lease) (int, error) { return 0, nil }
 
 func doNone(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil }
 
-// uses are all of package holdfast: TestUsesAreAll.
+// uses are all uses of a client in package holdfast; see TestUsesAreAll.
 var uses = map[string]use{
 	"Acquire": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
 		_, err := c.Acquire(ctx, name, optionsOf[holdfast.AcquireOptions](opts))
@@ -385,5 +386,5 @@ var uses = map[string]use{
 	}},
 }
 
-// noUses need a client, but neither a store nor a name.
+// noUses are the methods that need a client, but neither a store nor a name.
 var noUses = []string{"Close", "Shutdown", "Features", "Records", "String", "GoString", "MarshalText"}

@@ -16,16 +16,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A lead is one time for which fn of Lead ran.
+// A lead is one call of fn by Lead.
 type lead struct {
 	who         int
 	token       uint64
 	began, over time.Time
-	cause       error // of the end of its context; nil if fn returned before
+	cause       error // why its context ended; nil if fn returned first
 }
 
-// An office notes who leads, and fails the test if two do at a time whose contexts have
-// not ended.
+// An office records the leads, and fails the test if two overlap while their contexts have not
+// ended.
 type office struct {
 	t    *testing.T
 	mu   sync.Mutex // guards the rest
@@ -33,8 +33,8 @@ type office struct {
 	all  []lead
 }
 
-// serve is fn of candidate who: it works until its context ends, or for a time, takes
-// its time to stop, and returns err.
+// serve returns the fn of candidate who. It works until its context ends, or for works, takes stops
+// to stop, and returns err.
 func (o *office) serve(who int, works, stops time.Duration, err error) func(context.Context, *holdfast.Lease) error {
 	return func(ctx context.Context, l *holdfast.Lease) error {
 		o.mu.Lock()
@@ -52,7 +52,7 @@ func (o *office) serve(who int, works, stops time.Duration, err error) func(cont
 			}
 		}
 		this.cause = context.Cause(ctx)
-		if lost := errors.Is(this.cause, holdfast.ErrLost); !lost { // the lock is ours until we return
+		if lost := errors.Is(this.cause, holdfast.ErrLost); !lost { // the lock is held until fn returns
 			time.Sleep(stops)
 			stops = 0
 		}
@@ -80,8 +80,8 @@ func stand(ctx context.Context, c *holdfast.Client, opts *holdfast.LeadOptions, 
 	return done
 }
 
-// Whoever is to stop hands the lead over, to the next at once, and not before its fn has
-// returned.
+// TestLeadIsHandedOverWhenWorkHasStopped checks that a candidate whose context ends hands the lead
+// over at once when its fn has returned, and not before.
 func TestLeadIsHandedOverWhenWorkHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, o := newFaulty(), &office{t: t}
@@ -95,7 +95,7 @@ func TestLeadIsHandedOverWhenWorkHasStopped(t *testing.T) {
 		for who := range 3 {
 			time.Sleep(time.Hour)
 			stop[who]()
-			if err := <-done[who]; err != nil { // fn has returned nil
+			if err := <-done[who]; err != nil { // fn returned nil
 				t.Errorf("candidate %d: %v", who, err)
 			}
 		}
@@ -108,7 +108,8 @@ func TestLeadIsHandedOverWhenWorkHasStopped(t *testing.T) {
 	})
 }
 
-// Whoever has lost the lead stops, and then stands again.
+// TestLeadAgainAfterLoss checks that a candidate that loses the lead stops, and then becomes a
+// candidate again.
 func TestLeadAgainAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, o := newFaulty(), &office{t: t}
@@ -134,8 +135,8 @@ func TestLeadAgainAfterLoss(t *testing.T) {
 	})
 }
 
-// A candidate whose work fails lets others lead, and comes back after pauses that grow
-// until it has led for long.
+// TestLeadPausesAfterFailures checks that a candidate whose work fails lets others lead. It returns
+// after pauses that grow until it has led for long.
 func TestLeadPausesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -173,7 +174,7 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 	})
 }
 
-// A leader that sends no heartbeat stalls: it loses the lead, and stays away for a while.
+// TestLeadStalls checks that a leader without heartbeats loses the lead, and pauses.
 func TestLeadStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, o := newFaulty(), &office{t: t}
@@ -190,7 +191,8 @@ func TestLeadStalls(t *testing.T) {
 	})
 }
 
-// A candidate outlasts a store that is not there, and not one that says no.
+// TestLeadAndTheStore checks that Lead waits for a store that is unavailable, but returns if the
+// store refuses or the options are invalid.
 func TestLeadAndTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -230,7 +232,7 @@ func TestLeadAndTheStore(t *testing.T) {
 	wantErr(t, c.Lead(t.Context(), "a", nil, not), holdfast.ErrClosed)
 }
 
-// How Lead ends.
+// TestLeadEnds checks the error with which Lead ends.
 func TestLeadEnds(t *testing.T) {
 	type ending struct {
 		err  error // of fn
@@ -274,7 +276,7 @@ func TestLeadEnds(t *testing.T) {
 	}
 }
 
-// A panic gives the lock back and goes on.
+// TestLeadPanics checks that a panic of fn releases the lock and continues.
 func TestLeadPanics(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
@@ -284,8 +286,8 @@ func TestLeadPanics(t *testing.T) {
 	_ = c.Lead(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { panic("fn") })
 }
 
-// Under faults of every kind no two candidates lead at a time, tokens grow, and in the end
-// somebody leads.
+// TestLeadUnderFaults checks that under random faults no two candidates lead at a time, and each
+// leads at some time.
 func TestLeadUnderFaults(t *testing.T) {
 	for seed := range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -318,8 +320,7 @@ func TestLeadUnderFaults(t *testing.T) {
 	}
 }
 
-// Two leaders run nothing twice: what is due is decided by what the store says under the
-// lock, and not by who leads.
+// TestEverySecondLeader checks that two leaders run nothing twice: the record decides what is due.
 func TestEverySecondLeader(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -329,12 +330,13 @@ func TestEverySecondLeader(t *testing.T) {
 		if err != nil || len(lock.Holders) != 1 {
 			t.Fatal(lock, err)
 		}
-		// Its lease is taken away behind its back, and it does not hear of that for a TTL.
+		// The leader's lease is ended in the store, and the leader does not learn of that for a
+		// TTL.
 		must(t, engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "job@schedule", LeaseID: lock.Holders[0].LeaseID}))
 		engine.set(fail(errLink, "extend"), nil)
 		second := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
 		time.Sleep(12 * time.Second)
-		if got := engine.count("acquire"); got != 5 { // two leads, the record, and each has looked
+		if got := engine.count("acquire"); got != 5 { // two leads, the record, and one of each leader
 			t.Errorf("%d acquires, want 5: both lead", got)
 		}
 		engine.heal()
@@ -346,9 +348,9 @@ func TestEverySecondLeader(t *testing.T) {
 	})
 }
 
-// The pause between two attempts counts from when the record was written, and not from when
-// another replica begins to lead: replicas that are replaced one after the other delay
-// nothing. It has passed for an attempt that the stop of its program has interrupted.
+// TestEveryPauseOutlivesLeaders checks that the pause between two attempts counts from when the
+// first was recorded, not from when another replica begins to lead. So replacing replicas delays
+// nothing. No pause follows an attempt that the stop of its replica interrupted.
 func TestEveryPauseOutlivesLeaders(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
 		d := &diary{t: t}
@@ -358,7 +360,7 @@ func TestEveryPauseOutlivesLeaders(t *testing.T) {
 			return d.every(newClient(t, engine, nil), hourly, opts, run)
 		}
 		stop := start(d.run(0, errors.New("broken")))
-		time.Sleep(time.Hour + 64*time.Second) // the seventh attempt was 1 s ago: rest for a minute
+		time.Sleep(time.Hour + 64*time.Second) // the seventh attempt was 1 s ago: the pause is a minute
 		s := d.status(client)
 		need(t, s.Begun != nil && s.Begun.Attempts == 7, "status: %+v", s)
 		for range 5 {
@@ -380,7 +382,8 @@ func TestEveryPauseOutlivesLeaders(t *testing.T) {
 	})
 }
 
-// TestEndedLeadSaysWhoLeads: so does a candidate whose context ends.
+// TestEndedLeadSaysWhoLeads checks that the error of a candidate whose context ends contains who
+// leads.
 func TestEndedLeadSaysWhoLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

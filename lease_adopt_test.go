@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// left acquires a lease by a client of its own, which leaves it, and returns what
-// whoever adopts it has to know.
+// left acquires a lease with its own client, leaves it, and returns its handle and the options to
+// adopt it.
 func left(t testing.TB, store *mem.Engine, opts *holdfast.AcquireOptions) (holdfast.Handle, *holdfast.AdoptOptions) {
 	t.Helper()
 	l := mustAcquire(t, newClient(t, newFaultyOn(store), &holdfast.Options{TTL: 10 * time.Second}), "a", opts)
@@ -42,7 +42,7 @@ func mustAdopt(t testing.TB, c *holdfast.Client, handle holdfast.Handle, opts *h
 	return l
 }
 
-// idOf returns the lease ID of a handle, and tokenOf the token, out of its text.
+// idOf returns the lease ID in the text of a handle, and tokenOf the token.
 func idOf(t testing.TB, h holdfast.Handle) holdfast.LeaseID {
 	return holdfast.LeaseID(textOf(t, h)[2])
 }
@@ -60,8 +60,8 @@ func textOf(t testing.TB, h holdfast.Handle) []string {
 	return strings.Split(string(text), ".")
 }
 
-// A lease that was left in one process is kept alive by another, with its token, for
-// as long as one likes, and given back by it.
+// TestAdopt checks that a lease that one process leaves is kept alive by another, with the same
+// token, and released by it.
 func TestAdopt(t *testing.T) {
 	modes := map[string]*holdfast.AcquireOptions{"exclusive": nil, "shared": shared, "semaphore": semaphore(3, 2)}
 	for mode, opts := range modes {
@@ -100,9 +100,9 @@ func nil2exclusive(opts *holdfast.AcquireOptions) *holdfast.AcquireOptions {
 	return nil
 }
 
-// INVARIANT I3: the deadline of an adopted lease counts from before a request that
-// this client has sent, however long its answer takes, and whichever of its copies
-// was answered.
+// TestAdoptionCountsFromItsRequest checks that the deadline of an adopted lease counts from before
+// a request of this client, however late the reply, and whichever repeat was answered. INVARIANT
+// I3.
 func TestAdoptionCountsFromItsRequest(t *testing.T) {
 	lost := 0
 	ways := map[string][2]func(context.Context, string) error{
@@ -136,7 +136,7 @@ func TestAdoptionCountsFromItsRequest(t *testing.T) {
 	}
 }
 
-// An answer that comes when the lease may not be trusted any more is none.
+// TestAdoptionAnsweredTooLate checks that a reply that arrives after the deadline is ignored.
 func TestAdoptionAnsweredTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -148,7 +148,7 @@ func TestAdoptionAnsweredTooLate(t *testing.T) {
 	})
 }
 
-// What is not live is lost, why it is, and nothing comes to life by it.
+// TestAdoptOfWhatIsOver checks that Adopt of an ended lease returns why it ended.
 func TestAdoptOfWhatIsOver(t *testing.T) {
 	ends := map[string]struct {
 		end  func(t *testing.T, engine *mem.Engine, h *holdfast.Handle)
@@ -178,8 +178,7 @@ func TestAdoptOfWhatIsOver(t *testing.T) {
 	}
 }
 
-// A store that does not answer leaves it open whether the lease lasts longer, and the
-// lease as it is: whoever comes again adopts it.
+// TestAdoptUnanswered checks that a lease can be adopted later if the store does not answer.
 func TestAdoptUnanswered(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after func(context.Context, string) error
@@ -207,7 +206,7 @@ func TestAdoptUnanswered(t *testing.T) {
 	})
 }
 
-// Wrong arguments send nothing.
+// TestAdoptRefusesBadInput checks that invalid arguments are refused without a request.
 func TestAdoptRefusesBadInput(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
@@ -245,8 +244,8 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 	expect(t, holders(t, engine, "a") == 1, "the lease that was not adopted has ended")
 }
 
-// INVARIANT I5: an acquire request of the lease may still be under way, of which
-// whoever adopts it cannot know. Once it is released, that request is not granted.
+// TestReleaseOfAdoptedMeetsZombies checks that a late acquire request of an adopted lease is not
+// granted after its release. The client that adopts cannot know of such requests. INVARIANT I5.
 func TestReleaseOfAdoptedMeetsZombies(t *testing.T) {
 	engine := newFaulty()
 	handle, opts := left(t, engine.Engine, nil)
@@ -256,16 +255,15 @@ func TestReleaseOfAdoptedMeetsZombies(t *testing.T) {
 	expect(t, err == nil && reply.Outcome == driver.Cancelled, "a copy of the acquire is answered %+v, %v; want Cancelled", reply, err)
 }
 
-// An obliging engine extends whatever it is asked to, as a store does that has come
-// back with old data.
+// An obliging engine extends any lease, like a store that was restored with old data.
 type obliging struct{ *faulty }
 
 func (obliging) Extend(_ context.Context, reqs []driver.ExtendRequest) []error {
 	return make([]error, len(reqs))
 }
 
-// Of two exclusive leases of a name the earlier one ends, whichever of the two was
-// adopted.
+// TestAdoptedRivals checks that the earlier of two exclusive leases of a name ends, whichever of
+// them was adopted.
 func TestAdoptedRivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -279,7 +277,7 @@ func TestAdoptedRivals(t *testing.T) {
 	})
 }
 
-// MaxHold, MinHold and StallAfter count from the adoption.
+// TestAdoptedTerms checks that MaxHold, MinHold and StallAfter count from the adoption.
 func TestAdoptedTerms(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		adopt := func(change func(o *holdfast.AdoptOptions)) *holdfast.Lease {
@@ -317,8 +315,8 @@ func TestAdoptedTerms(t *testing.T) {
 	})
 }
 
-// INVARIANT I9: nothing is sent for a lease that was left: not by the keep-alive, not
-// by Release, and not by Close. The store keeps it until its expiry.
+// TestLeave checks that no requests are sent for a lease that was left: not by the keep-alive,
+// Release or Close. The store keeps the lease until its expiry. INVARIANT I9.
 func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -360,7 +358,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// What is over cannot be left.
+// TestLeaveWhatIsOver checks that an ended lease cannot be left.
 func TestLeaveWhatIsOver(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		released := mustAcquire(t, c, "a", nil)
@@ -375,7 +373,8 @@ func TestLeaveWhatIsOver(t *testing.T) {
 	})
 }
 
-// The reply to a renewal that is in flight when its lease is left changes nothing.
+// TestLeaveDuringRenewal checks that a renewal that is under way when its lease is left changes
+// nothing.
 func TestLeaveDuringRenewal(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 9 * time.Second})
@@ -388,7 +387,7 @@ func TestLeaveDuringRenewal(t *testing.T) {
 	})
 }
 
-// Work that leaves its lease to another process has done well.
+// TestLeaveInDo checks that work that leaves its lease succeeds.
 func TestLeaveInDo(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A laptop is what runs a client. While it sleeps its monotonic clock stands
-// still, and its boot-time clock does not.
+// A laptop is the machine of a client. While the machine sleeps its boot-time clock advances, but
+// its monotonic clock does not.
 type laptop struct {
 	start  time.Time
 	asleep atomic.Int64
@@ -31,8 +31,8 @@ func newLaptop(c *holdfast.Client) *laptop {
 
 func (m *laptop) sleep(d time.Duration) { m.asleep.Add(int64(d)) }
 
-// INVARIANT I3: after a suspension that was too long for the lease its context
-// ends within a second, though nobody asks.
+// TestContextEndsAfterSuspension checks that after a suspension that was too long for a lease its
+// context ends within a second without any call. INVARIANT I3.
 func TestContextEndsAfterSuspension(t *testing.T) {
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestContextEndsAfterSuspension(t *testing.T) {
 	}
 }
 
-// A shorter suspension shortens what is left: the lease is renewed at once, or
-// ends when the store ends it.
+// TestShortSuspension checks that a shorter suspension shortens the remaining time. The lease is
+// renewed at once, or ends before the store ends it.
 func TestShortSuspension(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -64,7 +64,7 @@ func TestShortSuspension(t *testing.T) {
 			if cutOff {
 				engine.set(hang("extend"), nil)
 			}
-			// 30 s less the margin, what is over, and the suspension.
+			// 30 s less the margin, the time before the suspension, and the suspension.
 			left := 30*time.Second - 3002*time.Millisecond - 25500*time.Millisecond
 			r := l.Remaining()
 			expect(t, r == left, "%s remain after the suspension, want %s", r, left)
@@ -83,7 +83,8 @@ func TestShortSuspension(t *testing.T) {
 	}
 }
 
-// A request that was under way during the suspension was sent before it.
+// TestSuspensionDuringRequest checks that a lease counts from before a suspension that happened
+// while its request was under way.
 func TestSuspensionDuringRequest(t *testing.T) {
 	for _, op := range []string{"acquire", "extend"} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -95,7 +96,7 @@ func TestSuspensionDuringRequest(t *testing.T) {
 					sent = time.Now()
 					m.sleep(17 * time.Second)
 					engine.set(fail(errLink, "extend"), nil)
-					time.Sleep(2 * time.Second) // the keep-alive looks meanwhile
+					time.Sleep(2 * time.Second) // meanwhile the keep-alive detects the suspension
 				}
 				return nil
 			}
@@ -113,7 +114,7 @@ func TestSuspensionDuringRequest(t *testing.T) {
 	}
 }
 
-// MaxHold and MinHold count the time for which the machine was suspended.
+// TestHoldsCountSuspension checks that MaxHold and MinHold include the time of suspensions.
 func TestHoldsCountSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
@@ -135,15 +136,15 @@ func TestHoldsCountSuspension(t *testing.T) {
 	})
 }
 
-// INVARIANT I8: several leases know of a suspension as soon as one does, which
-// is before the keep-alive has looked.
+// TestRemainingOfSeveralAfterSuspension checks that Remaining of several leases accounts for a
+// suspension that the keep-alive has not detected yet. INVARIANT I8.
 func TestRemainingOfSeveralAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
 		m := newLaptop(c)
 		ls, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
 		must(t, err)
-		defer func() { _ = ls.Release(t.Context()) }() // what it returns is tested elsewhere
+		defer func() { _ = ls.Release(t.Context()) }() // other tests check what it returns
 		before := ls.Remaining()
 		m.sleep(10 * time.Second)
 		left, want := ls.Remaining(), before-10*time.Second
@@ -151,11 +152,11 @@ func TestRemainingOfSeveralAfterSuspension(t *testing.T) {
 	})
 }
 
-// The rates of a clock that chrony slews as fast as it does by default.
+// The rates of a clock that chrony slews at its default limit.
 const slewedForward, slewedBack = 1.083, 0.917
 
-// A slewedStore is a faulty whose clock runs at another rate than that of the test,
-// which is the holder's.
+// A slewedStore is a faulty whose clock runs at another rate than the holder's, which is the test's
+// clock.
 type slewedStore struct {
 	*faulty
 	rate float64
@@ -177,9 +178,9 @@ func (s slewedStore) Extend(ctx context.Context, reqs []driver.ExtendRequest) []
 	return s.faulty.Extend(ctx, slewed)
 }
 
-// INVARIANT I3: no lease is valid when the store may grant a rival, while the clock of
-// either side is slewed, and no context is alive; and where there is a raw clock, while
-// both are slewed against each other.
+// TestSlewedClocks checks that while the clock of either side is slewed no lease is valid, and no
+// context alive, when the store may grant the lock to another. With a raw clock, this also applies
+// while both clocks are slewed against each other. INVARIANT I3.
 func TestSlewedClocks(t *testing.T) {
 	rates := []float64{1, slewedForward, slewedBack}
 	for _, ttl := range []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second} {
@@ -187,7 +188,7 @@ func TestSlewedClocks(t *testing.T) {
 			for _, store := range rates {
 				for _, holder := range rates {
 					if !raw && store != 1 && holder != 1 {
-						continue // docs/safety.md says what is covered
+						continue // docs/safety.md describes what is covered
 					}
 					for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 						t.Run(fmt.Sprintf("TTL %s raw %t store %g holder %g keep-alive %s", ttl, raw, store, holder, keepAlive), func(t *testing.T) {
@@ -212,7 +213,7 @@ func checkSlewed(t *testing.T, ttl time.Duration, raw bool, store, holder float6
 	}
 	need(t, l.Valid(), "lost before the holder was cut off: %v", context.Cause(l.Context()))
 	engine.set(fail(errLink, "extend"), nil)
-	// While both are slewed against each other timers are late by what a second makes.
+	// While both are slewed against each other, timers are late by the divergence of a second.
 	late := time.Duration(0)
 	if store > 1 && holder < 1 {
 		late = 100 * time.Millisecond
@@ -229,16 +230,16 @@ func checkSlewed(t *testing.T, ttl time.Duration, raw bool, store, holder float6
 	}
 }
 
-// slewHolder gives a client without leases a monotonic clock that is slewed: the raw one
-// shows what is made of it. The boot-time clock is slewed as well.
+// slewHolder gives a client without leases slewed monotonic and boot-time clocks. raw converts the
+// monotonic time to that of the raw clock.
 func slewHolder(c *holdfast.Client, raw func(mono time.Duration) time.Duration) {
 	start := time.Now()
 	since := func() time.Duration { return time.Since(start) }
 	holdfast.SetClocks(c, func() time.Duration { return time.Hour + since() }, func() time.Duration { return time.Minute + raw(since()) })
 }
 
-// A clock that was slewed forward, and then back, is as slow as one that was only
-// slewed back.
+// TestSlewedThereAndBack checks that a clock that was slewed forward and then back counts as one
+// that was only slewed back.
 func TestSlewedThereAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
@@ -259,7 +260,8 @@ func TestSlewedThereAndBack(t *testing.T) {
 	})
 }
 
-// While a clock is slewed, for minutes perhaps, leases are not renewed more often.
+// TestSlewingHurriesNoRenewal checks that leases are not renewed more often while a clock is
+// slewed, which may take minutes.
 func TestSlewingHurriesNoRenewal(t *testing.T) {
 	for _, holder := range []float64{1, slewedForward, slewedBack} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -272,8 +274,8 @@ func TestSlewingHurriesNoRenewal(t *testing.T) {
 	}
 }
 
-// A store that takes 0.4 of the TTL to answer keeps the lease; one that takes
-// longer than the TTL loses it, before the expiry.
+// TestKeepAliveWithSlowStore checks that a lease is kept if the store takes 0.4 of the TTL to
+// answer. If it takes longer than the TTL, the lease is lost before its expiry.
 func TestKeepAliveWithSlowStore(t *testing.T) {
 	inBubble(t, &holdfast.Options{TTL: 10 * time.Second}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
@@ -320,7 +322,7 @@ func TestMaxHoldShorterThanTTL(t *testing.T) {
 	})
 }
 
-// A brief engine keeps no lease for longer than a minute. It counts requests.
+// A brief engine supports TTLs up to a minute, and counts acquire requests.
 type brief struct {
 	*mem.Engine
 	asked int
@@ -337,9 +339,8 @@ func (b *brief) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.
 	return b.Engine.Acquire(ctx, req)
 }
 
-// TestMaxTTLIsCheckedAtAcquire: what the store could not keep to the end is
-// refused before anything is sent, MinHold included: refused at the release, it
-// would let the work run twice.
+// TestMaxTTLIsCheckedAtAcquire checks that times that the store cannot keep are refused before a
+// request is sent, including MinHold. If only the release were refused, the work might run twice.
 func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &brief{Engine: mem.New(nil)}
@@ -370,7 +371,7 @@ func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 	})
 }
 
-// What is left of the lease in the way counts from the end of the wait.
+// TestHeldErrorIsAged checks that the times in a HeldError are as of the end of the wait.
 func TestHeldErrorIsAged(t *testing.T) {
 	for _, as := range fullAndPlain {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 const handleID = "0123456789abcdef0123456789abcdef"
 
-// A handle arrives as it was, whatever the name and the mode of its lease, as one word of
-// printable ASCII.
+// TestHandleText checks that the text of a handle is one word of printable ASCII, and yields the
+// same handle, for all names and modes.
 func TestHandleText(t *testing.T) {
 	for _, name := range []string{"a", "orders/42", "a.b c=\"d\"", "größe", "名前", strings.Repeat("x", holdfast.MaxNameLen)} {
 		for _, sent := range []holdfast.Handle{
@@ -43,8 +43,8 @@ func TestHandleText(t *testing.T) {
 	}
 }
 
-// A text that was cut, lengthened or changed in any character is refused, and the handle
-// stays as it is.
+// TestHandleTextIsStrict checks that a text that was cut, lengthened or changed is refused, and
+// leaves the handle as it was.
 func TestHandleTextIsStrict(t *testing.T) {
 	good := holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5))
 	text, err := good.MarshalText()
@@ -60,7 +60,7 @@ func TestHandleTextIsStrict(t *testing.T) {
 			}
 		}
 	}
-	// With a checksum that is right.
+	// The following have the right checksum.
 	for _, fields := range []string{
 		"holdfast2.ZGVwbG95." + handleID + ".42.2/5", "holdfast1.." + handleID + ".42.exclusive", "holdfast1.ZGVwbG95=." + handleID + ".42.exclusive",
 		"holdfast1.ZGVwbG95.0123.42.exclusive", "holdfast1.ZGVwbG95." + handleID + ".0.exclusive", "holdfast1.ZGVwbG95." + handleID + ".042.exclusive",
@@ -80,7 +80,8 @@ func TestHandleTextIsStrict(t *testing.T) {
 	}
 }
 
-// The text of a version stays readable: processes of two releases hand leases to each other.
+// TestHandleTextIsFixed checks that the format of the text stays the same, because processes of two
+// releases exchange handles.
 func TestHandleTextIsFixed(t *testing.T) {
 	text := []byte("holdfast1.ZGVwbG95." + handleID + ".42.2/5")
 	text = fmt.Appendf(text, ".%08x", crc32.ChecksumIEEE(text))
@@ -89,7 +90,7 @@ func TestHandleTextIsFixed(t *testing.T) {
 	expect(t, err == nil && h == holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)), "%v, %v", h, err)
 }
 
-// What can be the handle of no lease has no text.
+// TestHandleOfNoLease checks that handles that cannot belong to a lease have no text.
 func TestHandleOfNoLease(t *testing.T) {
 	for _, h := range []holdfast.Handle{
 		{}, holdfast.NewHandle("", handleID, 1, holdfast.Exclusive), holdfast.NewHandle("a", "0123456789", 1, holdfast.Exclusive),

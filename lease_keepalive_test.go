@@ -31,7 +31,8 @@ func TestKeepAliveHoldsForHours(t *testing.T) {
 	})
 }
 
-// INVARIANT I9: a failed renewal is retried until the deadline.
+// TestKeepAliveSurvivesBlips checks that a failed renewal is retried until the deadline. INVARIANT
+// I9.
 func TestKeepAliveSurvivesBlips(t *testing.T) {
 	blips := map[string]func(context.Context, string) error{
 		"refused":      fail(driver.ErrUnavailable, "extend"),
@@ -53,8 +54,8 @@ func TestKeepAliveSurvivesBlips(t *testing.T) {
 	}
 }
 
-// INVARIANT I3: cut off, the holder is told at the deadline, which is before
-// the store's expiry, and no sooner and no later.
+// TestKeepAliveTellsLossAtDeadline checks that the context of a holder that is cut off ends exactly
+// at the deadline, before the store's expiry. INVARIANT I3.
 func TestKeepAliveTellsLossAtDeadline(t *testing.T) {
 	for name, fault := range map[string]func(context.Context, string) error{
 		"fails": fail(errLink, "extend"),
@@ -105,7 +106,7 @@ func TestHeartbeat(t *testing.T) {
 			l.Heartbeat()
 		}
 		need(t, l.Valid(), "lost in spite of heartbeats: %v", context.Cause(l.Context()))
-		time.Sleep(75 * time.Second) // stalled, but the deadline is still ahead
+		time.Sleep(75 * time.Second) // stalled, but before the deadline
 		l.Heartbeat()
 		time.Sleep(50 * time.Second)
 		need(t, l.Valid(), "a heartbeat before the deadline did not resume the keep-alive: %v", context.Cause(l.Context()))
@@ -117,8 +118,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// INVARIANT I9: no renewal is sent after Release has begun, and Release waits
-// for those under way.
+// TestNoRenewalAfterRelease checks that no renewal is sent after Release has begun. INVARIANT I9.
 func TestNoRenewalAfterRelease(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for i := range 300 {
@@ -189,7 +189,7 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 	})
 }
 
-// Each way of losing a lease has a name.
+// TestLossCause checks the name of each cause of a loss.
 func TestLossCause(t *testing.T) {
 	ways := map[string]struct {
 		opts holdfast.AcquireOptions
@@ -226,18 +226,17 @@ func TestLossCause(t *testing.T) {
 	expect(t, got == "", "nil is %q", got)
 }
 
-// A contextCase is an order in which a lease and its context end, and are looked
-// at. Its events are letters: c the caller's context ends, which does nothing, x the
-// deadline passes, b the lock is broken, w the machine wakes after the deadline and
-// Valid is asked, r Release.
+// A contextCase is an order in which a lease and its context end and are read. Its events are
+// letters. c: the caller's context ends, which has no effect. x: the deadline passes. b: the lock
+// is broken. w: the machine wakes after the deadline, and Valid is called. r: Release is called.
 type contextCase struct {
 	events string
-	first  contexttest.Look // what is looked at first at the end
-	early  contexttest.Look // what is looked at before all, unless it is zero
-	each   bool             // Err is looked at after each event, too
+	first  contexttest.Look // the first look after the events
+	early  contexttest.Look // a look before the events, unless zero
+	each   bool             // Err is called after each event, too
 }
 
-// A twin is the context of a lease, and a standard one that ends with the lease.
+// A twin contains the context of a lease and a standard context that ends with the lease.
 type twin struct {
 	contexts [2]context.Context
 	said     [2][]string
@@ -306,7 +305,7 @@ func (c contextCase) run(t *testing.T) {
 		w.see(c.first.See)
 		w.see(contexttest.All)
 		time.Sleep(time.Minute)
-		w.see(contexttest.All) // it sticks
+		w.see(contexttest.All) // the results stay the same
 		for i, child := range children {
 			w.said[i] = append(w.said[i], child.See())
 		}
@@ -319,9 +318,9 @@ func (c contextCase) run(t *testing.T) {
 	})
 }
 
-// TestLeaseContextIsAsAStandardOne: whatever ends a lease, and however its context
-// is looked at before and after, that says what one of context.WithCancelCause says
-// which ends with the lease.
+// TestLeaseContextIsAsAStandardOne checks that the context of a lease always behaves like one of
+// context.WithCancelCause that ends with the lease, whatever ends the lease and however the context
+// is used.
 func TestLeaseContextIsAsAStandardOne(t *testing.T) {
 	for _, events := range []string{"", "c", "x", "b", "w", "r", "rx", "rb", "rw", "xr", "br", "wr", "cr", "rc", "cx", "xb", "xw", "cbr", "rcx"} {
 		for _, first := range contexttest.Looks() {
@@ -334,8 +333,8 @@ func TestLeaseContextIsAsAStandardOne(t *testing.T) {
 	}
 }
 
-// TestLeaseContextForMany: whoever looks while a lease ends sees one end, and the
-// same for ever; and no context lasts for longer than the lease.
+// TestLeaseContextForMany checks that all goroutines that use the context while the lease ends see
+// the same end, forever, and that the context does not outlive the lease.
 func TestLeaseContextForMany(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A release that the store does not answer goes on for as long as the store may
-// keep the lease, whoever made it longer.
+// TestReleaseGoesOnUntilTheLatestExpiry checks that an unanswered release is repeated for as long
+// as the store may keep the lease, including its extensions.
 func TestReleaseGoesOnUntilTheLatestExpiry(t *testing.T) {
 	for how, extend := range map[string]func(*holdfast.Lease, *faulty) error{
 		"answered": func(l *holdfast.Lease, _ *faulty) error { return l.Extend(context.Background(), time.Hour) },
@@ -38,7 +38,7 @@ func TestReleaseGoesOnUntilTheLatestExpiry(t *testing.T) {
 	}
 }
 
-// It does not go on for ever.
+// TestReleaseGivesUpAtTheExpiry checks that an unanswered release is not repeated forever.
 func TestReleaseGivesUpAtTheExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gaveUp := make(chan time.Time, 1)
@@ -58,8 +58,8 @@ func TestReleaseGivesUpAtTheExpiry(t *testing.T) {
 	})
 }
 
-// A release that arrives late does not keep the name closed for longer than
-// MinHold.
+// TestLateReleaseKeepsNoLonger checks that a late release does not keep the name closed for longer
+// than MinHold.
 func TestLateReleaseKeepsNoLonger(t *testing.T) {
 	inBubble(t, &holdfast.Options{TTL: 2 * time.Minute}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		start := time.Now()
@@ -77,7 +77,7 @@ func TestLateReleaseKeepsNoLonger(t *testing.T) {
 	})
 }
 
-// Nobody waits for the release of a lease that was lost.
+// TestReleaseOfLostLeaseDoesNotWait checks that Do does not wait for the release of a lost lease.
 func TestReleaseOfLostLeaseDoesNotWait(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var over time.Time
@@ -94,7 +94,7 @@ func TestReleaseOfLostLeaseDoesNotWait(t *testing.T) {
 	})
 }
 
-// What the store keeps of a lease that was lost is freed all the same.
+// TestLostLeaseIsFreed checks that the release of a lost lease frees the name in the store.
 func TestLostLeaseIsFreed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 2 * time.Second, LockDelay: time.Hour})
@@ -106,7 +106,7 @@ func TestLostLeaseIsFreed(t *testing.T) {
 	})
 }
 
-// A release does not outlast the lease.
+// TestReleaseDoesNotOutlastTheLease checks that Release does not wait beyond the expiry.
 func TestReleaseDoesNotOutlastTheLease(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 2 * time.Second, KeepAlive: holdfast.KeepAliveOff})
@@ -120,9 +120,8 @@ func TestReleaseDoesNotOutlastTheLease(t *testing.T) {
 	})
 }
 
-// TestReleaseTogether: all calls of Release return what the first returns, whether
-// they come while it is under way or afterwards; but whoever does not want to wait
-// for that need not.
+// TestReleaseTogether checks that all calls of Release return the same error, at the same time or
+// later, and that a call whose context ends does not wait for the others.
 func TestReleaseTogether(t *testing.T) {
 	for _, engineSays := range []error{nil, driver.ErrPermission} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -157,11 +156,11 @@ func TestReleaseTogether(t *testing.T) {
 	}
 }
 
-// What comes after the end of a lease, or of an acquire: requests that were
-// under way, and their answers.
+// The following tests are about requests that are under way when a lease or an acquire ends, and
+// their replies.
 
-// neverDuringRenewal makes each renewal take a second, and fails t if a request
-// op is sent meanwhile. It returns whether a renewal is under way.
+// neverDuringRenewal makes each renewal take a second, and fails t if a request op is sent
+// meanwhile. extending reports whether a renewal is under way.
 func neverDuringRenewal(t *testing.T, engine *faulty, op string) (extending *atomic.Bool) {
 	extending = new(atomic.Bool)
 	engine.set(func(_ context.Context, sent string) error {
@@ -178,7 +177,8 @@ func neverDuringRenewal(t *testing.T, engine *faulty, op string) (extending *ato
 	return extending
 }
 
-// INVARIANT I9: the release request is not sent while a renewal is under way.
+// TestReleaseWaitsForRenewals checks that the release is not sent while a renewal is under way.
+// INVARIANT I9.
 func TestReleaseWaitsForRenewals(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		extending := neverDuringRenewal(t, engine, "release")
@@ -193,7 +193,8 @@ func TestReleaseWaitsForRenewals(t *testing.T) {
 	})
 }
 
-// INVARIANT I9: nor while a Verify is, which is an Extend.
+// TestReleaseWaitsForVerify checks that the release is not sent while a Verify is under way, which
+// sends an Extend. INVARIANT I9.
 func TestReleaseWaitsForVerify(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		extending := neverDuringRenewal(t, engine, "release")
@@ -209,7 +210,7 @@ func TestReleaseWaitsForVerify(t *testing.T) {
 	})
 }
 
-// Whoever asks again and again has the lease for no longer by it.
+// TestVerifyLengthensNothing checks that Verify does not lengthen the lease.
 func TestVerifyLengthensNothing(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
@@ -222,8 +223,8 @@ func TestVerifyLengthensNothing(t *testing.T) {
 	})
 }
 
-// INVARIANT I9: from the instant at which Release begins nothing lengthens the
-// lease, even while the release request itself is under way.
+// TestExtendDuringRelease checks that nothing lengthens the lease once Release has begun, even
+// while the release request is under way. INVARIANT I9.
 func TestExtendDuringRelease(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
@@ -240,9 +241,9 @@ func TestExtendDuringRelease(t *testing.T) {
 	})
 }
 
-// INVARIANT I3: loss is final. The machine is suspended while a renewal is
-// under way, for so long that the deadline passes; when it wakes the answer is
-// there, before anybody has looked at the clock.
+// TestRenewalAnsweredAfterSuspension checks that a loss is final. The machine is suspended while a
+// renewal is under way, until after the deadline. When it wakes the reply has arrived, before the
+// client has read the clock. INVARIANT I3.
 func TestRenewalAnsweredAfterSuspension(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var asleep atomic.Int64
@@ -263,8 +264,8 @@ func TestRenewalAnsweredAfterSuspension(t *testing.T) {
 	})
 }
 
-// An unheard engine carries every acquire out after half of its delay, however
-// its sender fares, and answers after the other half, if anybody still listens.
+// An unheard engine carries out every acquire after half of its delay, even if the caller has given
+// up, and answers after the other half.
 type unheard struct {
 	*faulty
 	delay time.Duration
@@ -290,8 +291,8 @@ func (u *unheard) Acquire(ctx context.Context, req driver.AcquireRequest) (drive
 	}
 }
 
-// INVARIANT I5: whatever the instant at which the context ends, nothing stays:
-// before the store has the request, and when it has granted it.
+// TestUnheardGrantIsCancelled checks that no lease is left, whether the context ends before the
+// store receives the request or after it grants the lease. INVARIANT I5.
 func TestUnheardGrantIsCancelled(t *testing.T) {
 	for _, wait := range []bool{true, false} {
 		runInBubble(t, fmt.Sprintf("wait %t", wait), func(t *testing.T) {
@@ -314,9 +315,8 @@ func TestUnheardGrantIsCancelled(t *testing.T) {
 	}
 }
 
-// A request that got no answer is repeated, and granted. The lease is given
-// back before the first request arrives, which must not take the lock again.
-// INVARIANT I5.
+// TestZombieOfReleasedLeaseMeetsTombstone checks that an acquire that arrives late, after its
+// repeat was granted and the lease released, does not acquire the lock again. INVARIANT I5.
 func TestZombieOfReleasedLeaseMeetsTombstone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -329,8 +329,7 @@ func TestZombieOfReleasedLeaseMeetsTombstone(t *testing.T) {
 	})
 }
 
-// A losing engine holds the first acquire up on the wire, and breaks the
-// connection.
+// A losing engine fails the first acquire, and sends the request to lost.
 type losing struct {
 	*faulty
 	lost chan driver.AcquireRequest
@@ -348,14 +347,14 @@ func (l *losing) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 	return l.faulty.Acquire(ctx, req)
 }
 
-// LockDelay follows also a lease that was renewed, by the keep-alive and by
-// hand.
+// TestLockDelayAfterRenewals checks that LockDelay also applies after renewals by the keep-alive
+// and by the caller.
 func TestLockDelayAfterRenewals(t *testing.T) {
 	const ttl, delay = 10 * time.Second, time.Minute
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: ttl, LockDelay: delay, KeepAlive: keepAlive})
-			for range 30 { // for much longer than the delay
+			for range 30 { // much longer than the delay
 				time.Sleep(5 * time.Second)
 				if keepAlive == holdfast.KeepAliveOff {
 					must(t, l.Extend(t.Context(), ttl))
@@ -370,7 +369,7 @@ func TestLockDelayAfterRenewals(t *testing.T) {
 	}
 }
 
-// A lease that was ended by somebody else who knows its ID is lost, even while
+// TestVerifyOfNameKeptClosed checks that a lease that another client released is lost, even while
 // the name stays closed.
 func TestVerifyOfNameKeptClosed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// takeAway ends a lease in the store, as a person or a loss of data does.
+// takeAway ends the leases of name in the store, like an operator or a loss of data.
 func takeAway(t testing.TB, engine *mem.Engine, name string) {
 	t.Helper()
 	lock, err := engine.Inspect(context.Background(), name)
@@ -24,7 +24,7 @@ func takeAway(t testing.TB, engine *mem.Engine, name string) {
 	}
 }
 
-// overtaken fails t unless l is lost at this instant.
+// overtaken fails t unless l is lost now.
 func overtaken(t testing.TB, l *holdfast.Lease) {
 	t.Helper()
 	if l.Context().Err() == nil {
@@ -35,7 +35,7 @@ func overtaken(t testing.TB, l *holdfast.Lease) {
 	expect(t, !l.Valid(), "the earlier lease is valid")
 }
 
-// Of two exclusive leases of a name the earlier one ends at once.
+// TestLaterLeaseEndsEarlier checks that the earlier of two exclusive leases of a name ends at once.
 func TestLaterLeaseEndsEarlier(t *testing.T) {
 	ways := map[string]func(t *testing.T, c *holdfast.Client) *holdfast.Lease{
 		"attempt": func(t *testing.T, c *holdfast.Client) *holdfast.Lease { return mustAcquire(t, c, "a", nil) },
@@ -63,7 +63,7 @@ func TestLaterLeaseEndsEarlier(t *testing.T) {
 	}
 }
 
-// A lease that the store hands over ends an earlier one.
+// TestHandedOverLeaseEndsEarlier checks that a lease that the store hands over ends an earlier one.
 func TestHandedOverLeaseEndsEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -77,10 +77,11 @@ func TestHandedOverLeaseEndsEarlier(t *testing.T) {
 	})
 }
 
-// A grant whose answer comes after that of a later one is not handed out.
+// TestGrantBehindGreaterToken checks that a grant whose reply arrives after that of a later grant
+// is not returned.
 func TestGrantBehindGreaterToken(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		engine.set(nil, delay(2*time.Second)) // the answers, not the requests
+		engine.set(nil, delay(2*time.Second)) // only the replies
 		late := make(chan outcome, 1)
 		go func() {
 			l, err := c.TryAcquire(t.Context(), "a", nil)
@@ -103,7 +104,8 @@ func TestGrantBehindGreaterToken(t *testing.T) {
 	})
 }
 
-// One that waits goes on waiting behind the later lease, under another ID.
+// TestWaiterBehindGreaterTokenWaits checks that a waiter with such a grant continues to wait behind
+// the later lease, with another ID.
 func TestWaiterBehindGreaterTokenWaits(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, delay(2*time.Second))
@@ -123,8 +125,8 @@ func TestWaiterBehindGreaterTokenWaits(t *testing.T) {
 	})
 }
 
-// AcquireAll whose grants come behind a greater token of one name gets all of
-// them when that one is free.
+// TestAcquireAllBehindGreaterToken checks that an AcquireAll with such a grant for one name returns
+// all leases when that name is free.
 func TestAcquireAllBehindGreaterToken(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, func(ctx context.Context, op string) error {
@@ -152,7 +154,8 @@ func TestAcquireAllBehindGreaterToken(t *testing.T) {
 	})
 }
 
-// What may be held together, or was held before, ends nothing.
+// TestLeasesThatAreNoRivals checks that a lease does not end leases that are compatible with it or
+// were released before.
 func TestLeasesThatAreNoRivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -179,7 +182,8 @@ func TestLeasesThatAreNoRivals(t *testing.T) {
 	})
 }
 
-// A lease that was downgraded is in the way of exclusive ones as before.
+// TestGrantBehindDowngradedLease checks that a downgraded lease still conflicts with exclusive
+// leases.
 func TestGrantBehindDowngradedLease(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, delay(2*time.Second))
@@ -201,8 +205,8 @@ func TestGrantBehindDowngradedLease(t *testing.T) {
 	})
 }
 
-// Downgrade lets in those who wait to share, at once and nobody else; for the
-// holder nothing but the mode changes.
+// TestDowngrade checks that Downgrade grants the lock at once to the shared waiters at the head of
+// the queue only, and that it changes only the mode of the lease.
 func TestDowngrade(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
@@ -259,7 +263,8 @@ func TestDowngradeOfLostLease(t *testing.T) {
 	}
 }
 
-// Without an answer others may or may not share already. A repeat tells.
+// TestDowngradeUnanswered checks that the lease does not change while it is unknown whether the
+// store has downgraded it, and that a repeat succeeds.
 func TestDowngradeUnanswered(t *testing.T) {
 	faults := map[string]struct {
 		before, after func(context.Context, string) error
@@ -290,7 +295,7 @@ func TestDowngradeUnanswered(t *testing.T) {
 	}
 }
 
-// An unsharing engine has the method, but says that it cannot.
+// An unsharing engine has the method Downgrade, but not the capability.
 type unsharing struct{ *faulty }
 
 func (unsharing) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
@@ -316,8 +321,8 @@ func TestDowngradeRefused(t *testing.T) {
 	})
 }
 
-// Readers that follow one another do not keep a writer out: those that come after it
-// waits for it.
+// TestReadersDoNotStarveWriter checks that successive readers do not starve a writer: later readers
+// wait for it.
 func TestReadersDoNotStarveWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -326,7 +331,7 @@ func TestReadersDoNotStarveWriter(t *testing.T) {
 			clients = append(clients, newClient(t, engine, nil))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		for i := range 6 { // at any time some of them read
+		for i := range 6 { // some of them read at any time
 			go func() {
 				time.Sleep(time.Duration(i) * 300 * time.Millisecond)
 				for ctx.Err() == nil {
@@ -357,8 +362,8 @@ func TestReadersDoNotStarveWriter(t *testing.T) {
 	})
 }
 
-// Requests for several permits are served in order, too: a small one does not
-// overtake a large one.
+// TestPermitsAreServedInOrder checks that requests for several permits are served in order: a small
+// request does not overtake a large one.
 func TestPermitsAreServedInOrder(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := mustAcquire(t, c, "a", semaphore(4, 4))

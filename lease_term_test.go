@@ -13,20 +13,20 @@ const (
 	pace = hurriedPause
 )
 
-// zero is where the times of these tests count from.
+// zero is the instant from which the times of these tests count.
 var zero = instant{Mono: time.Now(), Boot: time.Hour}
 
 func at(d time.Duration) instant { return zero.Add(d) }
 
-// suspended is the instant at which the timers have counted d, on a machine that
-// was suspended for asleep since zero.
+// suspended returns the instant at which the timers have counted d, on a machine that was suspended
+// for asleep since zero.
 func suspended(d, asleep time.Duration) instant {
 	i := at(d)
 	i.Boot += asleep
 	return i
 }
 
-// show writes down all that a term says about itself.
+// show describes a term.
 func show(t term) string {
 	s := fmt.Sprintf("until %s, look at %s, stored until %s", since(t.deadline.Mono), since(t.attention()), since(t.expiry))
 	for _, flag := range []struct {
@@ -40,7 +40,7 @@ func show(t term) string {
 	return s
 }
 
-// blank is the term of a lease that is asked for, with 30 s where o says nothing.
+// blank returns the term of a lease that is requested, with a TTL of 30 s if o has none.
 func blank(o AcquireOptions) term {
 	if o.TTL == 0 {
 		o.TTL = 30 * sec
@@ -48,7 +48,7 @@ func blank(o AcquireOptions) term {
 	return newTerm(&o, o.TTL+o.LockDelay)
 }
 
-// held is a term that was granted at once, at zero.
+// held returns a term that was granted at zero.
 func held(o AcquireOptions) term {
 	t, ok := blank(o).granted(at(0), at(0), pace)
 	if !ok {
@@ -57,7 +57,7 @@ func held(o AcquireOptions) term {
 	return t
 }
 
-// placed is a term that was handed over at 1 s, its place last renewed at zero.
+// placed returns a term that was handed over at 1 s to a place that was last refreshed at zero.
 func placed(o AcquireOptions) term {
 	t, ok := blank(o).handedOver(at(0), at(sec), 5*sec, pace)
 	if !ok {
@@ -66,7 +66,7 @@ func placed(o AcquireOptions) term {
 	return t
 }
 
-// extended is t after an extension to ttl that was sent and answered then.
+// extended returns t after an extension to ttl with these times of the request and the reply.
 func extended(t term, ttl time.Duration, sent, answered instant) term {
 	x, ok := t.bounded(ttl, sent)
 	if !ok {
@@ -75,7 +75,7 @@ func extended(t term, ttl time.Duration, sent, answered instant) term {
 	return t.asked(x, sent).landed(x, false, answered).renewed(x, sent, answered, pace)
 }
 
-// begun says what a grant or a hand-over becomes.
+// begun describes the result of a grant or a hand-over.
 func begun(t term, ok bool) string {
 	if !ok {
 		return "late"
@@ -83,8 +83,8 @@ func begun(t term, ok bool) string {
 	return show(t)
 }
 
-// TestTerm is the table of the lease's arithmetic. A TTL of 30 s is trusted for
-// 26.998 s, a place of 5 s for 4.498 s.
+// TestTerm checks the arithmetic of leases. A TTL of 30 s is trusted for 26.998 s, a place of 5 s
+// for 4.498 s.
 func TestTerm(t *testing.T) {
 	type opts = AcquireOptions
 	for why, c := range map[string]struct{ got, want string }{
@@ -123,7 +123,7 @@ func TestTerm(t *testing.T) {
 			show(held(opts{MaxHold: 30*sec + ms})),
 			"until 26.998s, look at 5s, stored until 30s"},
 
-		// A crowd.
+		// Many renewals.
 		"very many are due: this one can wait": {
 			show(held(opts{}).stoodBack(at(5*sec), 0.5, pace)),
 			"until 26.998s, look at 5.250000001s, stored until 30s"},
@@ -169,7 +169,7 @@ func TestTerm(t *testing.T) {
 			show(placed(opts{MaxHold: 30 * sec})),
 			"until 4.498s, look at 1.1s, stored until 31s, provisional"},
 
-		// An answer to an extension.
+		// A reply to an extension.
 		"a renewal counts from before it was sent, and the expiry from its answer": {
 			show(extended(held(opts{}), 30*sec, at(5*sec), at(7*sec))),
 			"until 31.998s, look at 10s, stored until 37s"},
@@ -211,7 +211,7 @@ func TestTerm(t *testing.T) {
 			show(extended(held(opts{MaxHold: 40 * sec}), 30*sec, suspended(5*sec, 15*sec), suspended(5*sec, 15*sec))),
 			"until 22.998s, look at 22.998s, stored until 30s, capped"},
 
-		// What the keep-alive does.
+		// The keep-alive.
 		"while no answer comes, another renewal follows after a sixth of the TTL": {
 			func() string { t, _, _ := held(opts{}).renewing(at(9 * sec)); return show(t) }(),
 			"until 26.998s, look at 14s, stored until 30s"},
@@ -269,7 +269,7 @@ func TestTerm(t *testing.T) {
 			show(held(opts{}).woken(instant{Mono: at(sec).Mono})),
 			"until 26.998s, look at 5s, stored until 30s"},
 
-		// What the caller does.
+		// Calls of the holder.
 		"a heartbeat after a stall renews at once": {
 			func() string {
 				t, _, _ := held(opts{StallAfter: 5 * sec}).renewing(at(5 * sec))
@@ -290,7 +290,7 @@ func TestTerm(t *testing.T) {
 			}(),
 			"true until 26.998s, look at 12s, stored until 30s"},
 
-		// How long the store may keep it.
+		// The latest expiry in the store.
 		"a request that is sent may be carried out": {
 			show(held(opts{LockDelay: 10 * sec}).asked(extension{60 * sec, 70 * sec, false}, at(sec))),
 			"until 26.998s, look at 5s, stored until 1m11s"},
@@ -310,7 +310,7 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// TestTermAnswers is the table of what a term is asked, but for its times.
+// TestTermAnswers checks the results of the methods that return no term.
 func TestTermAnswers(t *testing.T) {
 	type opts = AcquireOptions
 	stalled, _, _ := held(opts{StallAfter: sec}).renewing(at(sec))
@@ -378,7 +378,7 @@ func TestTermAnswers(t *testing.T) {
 	}
 }
 
-// x is an extension to ttl, with no lock delay.
+// x returns an extension to ttl without a lock delay.
 func x(ttl time.Duration) extension { return extension{ttl: ttl, stored: ttl} }
 
 func since(at time.Time) time.Duration { return at.Sub(zero.Mono) }

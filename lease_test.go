@@ -78,8 +78,7 @@ func TestExtendErrors(t *testing.T) {
 	})
 }
 
-// A suspended machine's monotonic clock stood still; the boot-time clock did
-// not.
+// TestValidAfterSuspension checks that Valid counts a suspension, by the boot-time clock.
 func TestValidAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asleep time.Duration
@@ -129,7 +128,7 @@ func TestLockDelay(t *testing.T) {
 		took = time.Since(start)
 		expect(t, took >= 70*time.Second, "the next holder came after %s, want 1m10s", took)
 		next.Release(t.Context())
-		mustAcquire(t, c, "a", nil).Release(t.Context()) // a release frees at once
+		mustAcquire(t, c, "a", nil).Release(t.Context()) // a release frees the name at once
 	})
 }
 
@@ -163,7 +162,7 @@ func TestReleaseGoesOnInBackground(t *testing.T) {
 	})
 }
 
-// A release that lost its reply, repeated, is not an error.
+// TestReleaseWithLostReply checks that a release whose reply was lost is repeated without an error.
 func TestReleaseWithLostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed error
@@ -200,15 +199,15 @@ func TestMinHold(t *testing.T) {
 	})
 }
 
-// A granter grants everything and counts renewals: for more leases than a real
-// store could hold in a short test.
+// A granter grants everything and counts renewals. It holds more leases than a real store can in a
+// short test.
 type granter struct {
 	*mem.Engine
 	token, renewals atomic.Uint64
 
-	server           chan struct{} // if not nil, has room for one request that is carried out, for 1 ms
+	server           chan struct{} // if not nil, has room for one request at a time, which takes 1 ms
 	requests, queued atomic.Int64
-	longest          atomic.Int64 // of the queue
+	longest          atomic.Int64 // the greatest length of the queue
 	down             atomic.Bool
 }
 
@@ -239,8 +238,8 @@ func (g *granter) Extend(_ context.Context, reqs []driver.ExtendRequest) []error
 
 func (g *granter) Release(context.Context, driver.ReleaseRequest) error { return nil }
 
-// A lease is renewed every 5 s, or by its TTL if that is sooner. That costs a
-// client 200 renewals a second at most, unless the TTLs ask for more.
+// TestPace checks that a lease is renewed every 5 s, or sooner if its TTL requires it. A client
+// sends at most 200 renewals a second, unless the TTLs require more.
 func TestPace(t *testing.T) {
 	for _, tc := range []struct {
 		leases      int
@@ -253,7 +252,7 @@ func TestPace(t *testing.T) {
 		{900, time.Minute, 170, 200},
 		{1100, time.Minute, 170, 205},
 		{3000, time.Minute, 170, 205},
-		{3000, 30 * time.Second, 290, 330},       // 10 s are a third of the TTL
+		{3000, 30 * time.Second, 290, 330},       // every 10 s, a third of the TTL
 		{20_000, 30 * time.Second, 1_950, 2_200}, // likewise
 	} {
 		runInBubble(t, fmt.Sprintf("%d of %s", tc.leases, tc.ttl), func(t *testing.T) {
@@ -278,7 +277,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Leases with a long TTL are told of their loss within 5 s.
+// TestKeepAliveTellsLongLeases checks that the client detects the loss of leases with a long TTL
+// within 5 s.
 func TestKeepAliveTellsLongLeases(t *testing.T) {
 	for _, ttl := range []time.Duration{16 * time.Second, time.Minute, 10 * time.Minute} {
 		inBubble(t, &holdfast.Options{TTL: ttl}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -300,15 +300,15 @@ func TestKeepAliveTellsLongLeases(t *testing.T) {
 	}
 }
 
-// Whatever makes many leases due at the same time, their renewals do not stay
-// together, and do not queue up in front of what else the server has to do.
-// Requests are as full as they can be nevertheless.
+// TestManyRenewalsAreSpread checks that the renewals of many leases that become due together are
+// spread out again, and do not form a long queue in the server. The batches are as full as possible
+// nevertheless.
 func TestManyRenewalsAreSpread(t *testing.T) {
 	const leases, ttl = 5_000, 30 * time.Second
 	for what, tc := range map[string]struct {
-		taken   time.Duration // for how long all of them are taken
-		outage  time.Duration // after a minute
-		longest int64         // queue of requests
+		taken   time.Duration // the time in which all are acquired
+		outage  time.Duration // begins after a minute
+		longest int64         // longest queue of requests
 	}{
 		"taken evenly":    {taken: ttl / 3, longest: 3},
 		"taken at once":   {longest: 12},
@@ -342,7 +342,7 @@ func TestManyRenewalsAreSpread(t *testing.T) {
 	}
 }
 
-// The leases are one thing: it is as good as the worst of them.
+// TestLeasesAreOneThing checks that Leases is only as good as the worst of its leases.
 func TestLeasesAreOneThing(t *testing.T) {
 	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 		c := newClient(t, as, nil)

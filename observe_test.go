@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// INVARIANT I3: an Observer that takes its time delays no loss, however the
-// client learns of it.
+// TestSlowObserverDelaysNoLoss checks that a slow Observer delays no loss, however the client
+// detects it. INVARIANT I3.
 func TestSlowObserverDelaysNoLoss(t *testing.T) {
 	lost := map[string]func(t *testing.T, engine *faulty, l []*holdfast.Lease) (at time.Time){
 		"at the deadline": func(t *testing.T, engine *faulty, l []*holdfast.Lease) time.Time {
@@ -67,7 +67,8 @@ func TestSlowObserverDelaysNoLoss(t *testing.T) {
 	}
 }
 
-// An Observer that never returns holds up neither renewals nor losses.
+// TestStuckObserverDelaysNoRenewal checks that an Observer that does not return delays neither
+// renewals nor losses.
 func TestStuckObserverDelaysNoRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -91,8 +92,8 @@ func TestStuckObserverDelaysNoRenewal(t *testing.T) {
 	})
 }
 
-// What the Observer hears of a lease is in order, even if it is slow: nothing
-// comes after the end.
+// TestSlowObserverHearsOrder checks that even a slow Observer receives the events of a lease in
+// order, with none after the end.
 func TestSlowObserverHearsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -110,7 +111,7 @@ func TestSlowObserverHearsOrder(t *testing.T) {
 		for i := range 50 {
 			leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
 		}
-		time.Sleep(6 * time.Second) // the renewals of the first ten are told
+		time.Sleep(6 * time.Second) // the Observer has received the renewals of the first ten
 		for i, l := range leases {
 			if i%2 == 0 {
 				takeAway(t, engine.Engine, l.Name())
@@ -132,7 +133,8 @@ func TestSlowObserverHearsOrder(t *testing.T) {
 	})
 }
 
-// An Observer that panics each time costs its events, and a warning.
+// TestPanickingObserver checks that an Observer that always panics loses its events, and that a
+// warning is logged.
 func TestPanickingObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, log := newFaulty(), &logBuffer{}
@@ -152,9 +154,9 @@ func TestPanickingObserver(t *testing.T) {
 	})
 }
 
-// An Observer that does not return from its first event holds up nothing: not an
-// acquire, a wait, a release, or a loss, nor Close for ever. When it goes on, what it
-// has missed is logged, and what it was told balances.
+// TestBlockingObserver checks that an Observer that does not return from its first event delays no
+// acquire, wait, release or loss, and Close only by the request timeout. When it returns, the
+// number of dropped events is logged, and those that it received balance.
 func TestBlockingObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, log, free := newFaulty(), &logBuffer{}, make(chan struct{})
@@ -166,7 +168,7 @@ func TestBlockingObserver(t *testing.T) {
 		began := time.Now()
 		held := mustAcquire(t, c, "held", nil)
 		waiter := enqueue(t.Context(), c, "held", nil)
-		for i := range 5000 { // more than fit
+		for i := range 5000 { // more than the buffer holds
 			wantErr(t, mustAcquire(t, c, fmt.Sprint(i), nil).Release(t.Context()), nil)
 		}
 		wantErr(t, held.Release(t.Context()), nil)
@@ -192,7 +194,7 @@ func TestBlockingObserver(t *testing.T) {
 	})
 }
 
-// heard collects events, for one test in a bubble.
+// heard records events for one test in a bubble.
 type heard struct {
 	mu     sync.Mutex
 	events []holdfast.Event
@@ -204,7 +206,7 @@ func (h *heard) observe(e holdfast.Event) {
 	h.events = append(h.events, e)
 }
 
-// take returns what was heard since the last take.
+// take returns the events since the last take.
 func (h *heard) take() []holdfast.Event {
 	synctest.Wait()
 	h.mu.Lock()
@@ -220,7 +222,7 @@ func kindsOf(events []holdfast.Event) (kinds []holdfast.EventKind) {
 	return kinds
 }
 
-// wantKinds takes the events that were heard.
+// wantKinds takes the events, and ends the test unless they are of these kinds.
 func (h *heard) wantKinds(t *testing.T, want ...holdfast.EventKind) []holdfast.Event {
 	t.Helper()
 	events := h.take()
@@ -228,7 +230,7 @@ func (h *heard) wantKinds(t *testing.T, want ...holdfast.EventKind) []holdfast.E
 	return events
 }
 
-// What the events of a lock have in them, from the wait to the break.
+// TestEventFields checks the fields of the events of a lock, from the wait to the break.
 func TestEventFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type spanKey struct{}
@@ -270,7 +272,8 @@ func TestEventFields(t *testing.T) {
 	})
 }
 
-// A replay of do-once work is not a refusal, and one in progress is one that says so.
+// TestReplayIsNotARefusal checks that a replay of do-once work is not reported as a refusal, and
+// that work in progress is reported as one, with ErrInProgress.
 func TestReplayIsNotARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heard{}
@@ -297,7 +300,7 @@ func TestReplayIsNotARefusal(t *testing.T) {
 	})
 }
 
-// Why a run has no result.
+// TestRunFailed checks that the event of a run without a result contains the reason.
 func TestRunFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errWork, h := errors.New("the disk is full"), &heard{}
@@ -311,8 +314,8 @@ func TestRunFailed(t *testing.T) {
 	})
 }
 
-// TestFeed: a feed begins with a gap, tells what happens to the names that are asked
-// for, and ends with the context.
+// TestFeed checks that a feed begins with a gap, yields the events of the requested names, and ends
+// with its context.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, remembering(), nil)
@@ -339,8 +342,8 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// TestFeedIsBounded: a loop that is slow misses events, is told so, and hears of the
-// latest. Nobody waits for it. One that is left hears nothing more.
+// TestFeedIsBounded checks that a slow loop over a feed misses events, receives a gap for them, and
+// still receives the latest, and that it delays no other call.
 func TestFeedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, remembering(), nil)
@@ -368,7 +371,7 @@ func TestFeedIsBounded(t *testing.T) {
 	})
 }
 
-// TestFeedEndsWithClose: whoever closes the client does not wait for those who listen.
+// TestFeedEndsWithClose checks that Close ends a feed instead of waiting for it.
 func TestFeedEndsWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, remembering(), nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// mustBegin begins the work k.
+// mustBegin begins the work "k".
 func mustBegin(t *testing.T, c *holdfast.Client, opts *holdfast.OnceOptions) *holdfast.OnceRun {
 	t.Helper()
 	run, err := c.OnceBegin(t.Context(), "k", opts)
@@ -28,7 +28,7 @@ func mustOnceAdopt(t *testing.T, c *holdfast.Client, handle holdfast.Handle, opt
 	return run
 }
 
-// begun begins work by a client of its own, which leaves it.
+// begun begins the work "k" with its own client, leaves the run, and returns its handle.
 func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) holdfast.Handle {
 	t.Helper()
 	run := mustBegin(t, newClient(t, newFaultyOn(engine.Engine), nil), opts)
@@ -37,8 +37,8 @@ func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) holdfast.Ha
 	return handle
 }
 
-// Work that is begun in one call and completed in another, maybe of another process,
-// is done as Once does it.
+// TestOnceInTwoRequests checks that work may be begun in one call and completed in another, by the
+// same process or another, with the same result as Once.
 func TestOnceInTwoRequests(t *testing.T) {
 	for _, adopted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 			need(t, err == nil && !run.Replayed() && run.Result().Value == nil, "OnceBegin = %v, %v; want a run", run, err)
 			token := run.Lease().Token()
 			wantErr(t, errOf(other.OnceBegin(t.Context(), "k", opts)), holdfast.ErrInProgress)
-			time.Sleep(time.Minute) // it is kept alive
+			time.Sleep(time.Minute) // the run is kept alive
 			if adopted {
 				handle, err := run.Leave()
 				wantErr(t, err, nil)
@@ -76,8 +76,8 @@ func TestOnceInTwoRequests(t *testing.T) {
 	}
 }
 
-// A run that fails gives the work to whoever waits for it, and one that nobody adopts
-// frees the key with its TTL.
+// TestOnceBegunFails checks that a failed run hands the work to the next waiter at once, and that a
+// run that is left and not adopted frees the key after its TTL.
 func TestOnceBegunFails(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		handle := begun(t, engine, &holdfast.OnceOptions{TTL: time.Minute})
@@ -106,7 +106,7 @@ func TestOnceBegunFails(t *testing.T) {
 	})
 }
 
-// A result that is too long leaves the run as it is.
+// TestOnceBegunTooLong checks that a result that is too long does not end the run.
 func TestOnceBegunTooLong(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
@@ -116,8 +116,8 @@ func TestOnceBegunTooLong(t *testing.T) {
 	wantErr(t, run.Complete(t.Context(), []byte("ok")), nil)
 }
 
-// A run that is replayed holds nothing: its end sends nothing and changes nothing, so that
-// Fail can be deferred whatever OnceBegin has found.
+// TestReplayedRunEnds checks that a replayed run holds nothing: its end sends no request and
+// changes nothing, so that Fail can always be deferred.
 func TestReplayedRunEnds(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
@@ -140,8 +140,7 @@ func leftRun(run *holdfast.OnceRun) error {
 	return err
 }
 
-// Fail after the end of a run leaves alone what has come after it: whether that end was
-// Complete, Fail or Leave.
+// TestFailAfterTheEnd checks that Fail after Complete, Fail or Leave sends no request.
 func TestFailAfterTheEnd(t *testing.T) {
 	for how, end := range map[string]func(run *holdfast.OnceRun) error{
 		"complete": func(run *holdfast.OnceRun) error { return run.Complete(t.Context(), nil) },
@@ -158,11 +157,10 @@ func TestFailAfterTheEnd(t *testing.T) {
 	}
 }
 
-// lateReply is a hook that lets the answers to the operation named come too
-// late for whoever waits for them.
+// lateReply makes a hook that delays the replies to op until the caller gives up.
 func lateReply(op string) func(context.Context, string) error { return hang(op) }
 
-// first makes a hook that acts for the first n requests of the operation.
+// first makes a hook that runs hook for the first n requests of the operation.
 func first(n int, op string, hook func(context.Context, string) error) func(context.Context, string) error {
 	return func(ctx context.Context, o string) error {
 		if o != op || n == 0 {
@@ -173,14 +171,14 @@ func first(n int, op string, hook func(context.Context, string) error) func(cont
 	}
 }
 
-// A request that fails for a while is repeated until it is answered, and the
+// TestCompleteIsRepeated checks that Complete is repeated until the store answers, and that the
 // result is stored once. INVARIANT I6.
 func TestCompleteIsRepeated(t *testing.T) {
 	refused := fmt.Errorf("%w: connection refused", holdfast.ErrUnavailable)
 	for name, c := range map[string]struct {
 		before, after func(context.Context, string) error
 		tries         int
-		took          time.Duration // at most
+		took          time.Duration // the longest time
 	}{
 		"request lost":      {before: first(3, "complete", fail(errLink, "complete")), tries: 4, took: 200 * time.Millisecond},
 		"reply lost":        {after: first(3, "complete", fail(errLink, "complete")), tries: 4, took: 200 * time.Millisecond},
@@ -205,8 +203,8 @@ func TestCompleteIsRepeated(t *testing.T) {
 	}
 }
 
-// When the store does not answer to the end, the caller learns exactly what is
-// known, and neither lease nor place stays behind. INVARIANT I5, I10.
+// TestCompleteWithoutAnAnswer checks that the error contains exactly what is known if the store
+// never answers Complete, and that neither a lease nor a place is left. INVARIANTS I5 and I10.
 func TestCompleteWithoutAnAnswer(t *testing.T) {
 	refused := fmt.Errorf("%w: connection refused", holdfast.ErrUnavailable)
 	for name, c := range map[string]struct {
@@ -221,7 +219,7 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 		"refused":              {before: fail(refused, "complete"), want: holdfast.ErrUnavailable},
 		"not permitted":        {before: fail(holdfast.ErrPermission, "complete"), want: holdfast.ErrPermission},
 		"something else there": {before: fail(holdfast.ErrKindMismatch, "complete"), want: holdfast.ErrKindMismatch},
-		// What one request may have done, the refusal of the next does not undo.
+		// The refusal of one request does not undo what an earlier one may have done.
 		"reply lost, then refused": {
 			before: after(1, "complete", refused), after: fail(errLink, "complete"),
 			want: holdfast.ErrOutcomeUnknown, stored: true,
@@ -249,7 +247,7 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 				t.Errorf("%d requests, want no repeat of what fails in the same way", engine.count("complete"))
 			}
 			engine.heal()
-			time.Sleep(time.Second) // the clean-up's next try
+			time.Sleep(time.Second) // the next attempt of the clean-up
 			nothingLeft(t, engine, "k")
 			if c.stored {
 				wantState(t, client, holdfast.OnceDone)
@@ -260,7 +258,7 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// after makes a hook that fails the operation named from its nth request on.
+// after makes a hook that fails the named operation after its first n requests.
 func after(n int, op string, err error) func(context.Context, string) error {
 	return func(ctx context.Context, o string) error {
 		if o == op {
@@ -273,7 +271,8 @@ func after(n int, op string, err error) func(context.Context, string) error {
 	}
 }
 
-// During an outage the clean-up goes on until the store is back.
+// TestCompleteCleansUpAfterAnOutage checks that the clean-up is repeated until the store is
+// available again.
 func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{TTL: time.Hour}, func(context.Context, *holdfast.Lease) ([]byte, error) {
@@ -289,8 +288,8 @@ func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
 	})
 }
 
-// The reply is lost, and the result ends before the repeat arrives: it is
-// certain that nothing is stored.
+// TestCompleteForgottenBeforeTheRepeat checks that the error is ErrLost if the reply is lost and
+// the result is forgotten before the repeat arrives. It is then certain that no result is stored.
 func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, first(1, "complete", func(ctx context.Context, _ string) error {
@@ -306,7 +305,8 @@ func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
 	})
 }
 
-// A request that arrives after the clean-up stores nothing. INVARIANT I4.
+// TestCompleteArrivesAfterTheCleanUp checks that a Complete that arrives after the clean-up stores
+// nothing. INVARIANT I4.
 func TestCompleteArrivesAfterTheCleanUp(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("complete"), nil)
@@ -317,14 +317,15 @@ func TestCompleteArrivesAfterTheCleanUp(t *testing.T) {
 		})
 		wantErr(t, err, holdfast.ErrOutcomeUnknown)
 		engine.heal()
-		synctest.Wait() // the clean-up
+		synctest.Wait() // wait for the clean-up
 		err = engine.Engine.Complete(t.Context(), driver.CompleteRequest{Name: "k", LeaseID: id, Record: []byte("late"), Retention: time.Hour})
 		wantErr(t, err, holdfast.ErrLost)
 		wantFree(t, engine, c)
 	})
 }
 
-// The work is done, so its result is stored even if the caller is gone.
+// TestCompleteAfterTheCallerIsGone checks that the result of finished work is stored even if the
+// caller's context has ended.
 func TestCompleteAfterTheCallerIsGone(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(first(2, "complete", fail(errLink, "complete")), nil)
@@ -339,8 +340,8 @@ func TestCompleteAfterTheCallerIsGone(t *testing.T) {
 	})
 }
 
-// The deadline is earlier than the expiry: a result that reaches the store in
-// between was made under the lease, whatever the client thinks of it.
+// TestCompleteBetweenDeadlineAndExpiry checks that a result that reaches the store between the
+// deadline and the expiry of the lease is stored, because it was made under the lease.
 func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(fail(errLink, "extend"), nil)
@@ -354,8 +355,8 @@ func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
 	})
 }
 
-// A lease that ended for its holder while the store answered nobody: the
-// result may be stored, so the error may not say that it is not.
+// TestCompleteUnansweredAfterTheDeadline checks that a Complete without a reply returns
+// ErrOutcomeUnknown even after the deadline.
 func TestCompleteUnansweredAfterTheDeadline(t *testing.T) {
 	for _, replyLost := range []bool{false, true} {
 		runWithClient(t, fmt.Sprint("reply lost ", replyLost), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -381,7 +382,8 @@ func TestCompleteUnansweredAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// INVARIANT I9: no renewal is under way, or comes, when the result is stored.
+// TestCompleteWaitsForRenewals checks that no renewal is sent while or after the result is stored.
+// INVARIANT I9.
 func TestCompleteWaitsForRenewals(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		extending := neverDuringRenewal(t, engine, "complete")

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// openExample returns a client for the examples, on a store of its own.
+// openExample returns a client for the examples, on its own store.
 func openExample() *holdfast.Client {
 	engine, err := memlock.New(nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func openExample() *holdfast.Client {
 	return client
 }
 
-// send stands for what an example does once.
+// send is the work that an example does once.
 func send(_ context.Context, address string) ([]byte, error) {
 	fmt.Println("sending to", address)
 	return []byte("message 7"), nil
@@ -172,7 +172,7 @@ func ExampleOnceOptions_scheduled() {
 		})
 		return err
 	}
-	// Three replicas, whose clocks are off.
+	// Three replicas with inaccurate clocks.
 	for _, off := range []time.Duration{0, 90 * time.Second, -2 * time.Minute} {
 		if err := report(time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC).Add(off)); err != nil {
 			fmt.Println(err)
@@ -233,8 +233,8 @@ func ExampleRecords_List() {
 	// charge/42 done 9 24h0m0s
 }
 
-// Every piece of Go on the page is in an example, which the compiler has seen
-// and go test has run.
+// TestOncePageShowsTheExamples checks that all Go code in docs/once.md is part of an example, so
+// that it is compiled and run.
 func TestOncePageShowsTheExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("docs", "once.md"))
 	if err != nil {
@@ -253,7 +253,7 @@ func TestOncePageShowsTheExamples(t *testing.T) {
 		t.Errorf("%d pieces of Go, want all that the page had", len(blocks))
 	}
 	for _, b := range blocks {
-		for piece := range strings.SplitSeq(string(b[1]), "\n\n") { // from one place each
+		for piece := range strings.SplitSeq(string(b[1]), "\n\n") { // each may be in another place
 			if !strings.Contains(examples, oneLine(piece)) {
 				t.Errorf("no example has\n%s", piece)
 			}
@@ -261,14 +261,14 @@ func TestOncePageShowsTheExamples(t *testing.T) {
 	}
 }
 
-// oneLine makes every run of spaces one space.
+// oneLine replaces each run of white space by one space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func ExampleOnceOptions() {
 	client, ctx := openExample(), context.Background()
 	opts := &holdfast.OnceOptions{
 		TTL:       30 * time.Second,   // if the process dies, others may work after half a minute
-		Retention: 7 * 24 * time.Hour, // once it is done, nobody works again for a week
+		Retention: 7 * 24 * time.Hour, // once it is done, it is not done again for a week
 	}
 	for range 2 {
 		result, err := client.Once(ctx, "invoice/42", opts, func(ctx context.Context, lease *holdfast.Lease) ([]byte, error) {
@@ -290,8 +290,7 @@ func ExampleOnceOptions() {
 	// done for 168h0m0s <nil>
 }
 
-// Each replica of a service calls Every when it starts. Here two do, and the schedule is
-// short, for the sake of the example.
+// Each replica of a service calls Every when it starts. Here two do, with a short schedule.
 func ExampleClient_Every() {
 	client, ctx := openExample(), context.Background()
 	ctx, stop := context.WithCancel(ctx)
@@ -302,7 +301,8 @@ func ExampleClient_Every() {
 	for range 2 {
 		go func() {
 			done <- client.Every(ctx, "reports", schedule, nil, func(ctx context.Context, run holdfast.EveryRun) error {
-				// Work for run.Scheduled, and show run.Lease.Token() to what it changes.
+				// Do the work of run.Scheduled, and pass run.Lease.Token() to the stores that it
+				// changes.
 				fmt.Println("attempt", run.Attempt, "on time:", time.Since(run.Scheduled) < time.Minute)
 				stop()
 				return nil
@@ -333,9 +333,9 @@ func ExampleClient_Lead() {
 		for {
 			select {
 			case <-ticker.C:
-				// One step, which shows l.Token() to whatever it changes.
+				// Do one step, and pass l.Token() to the stores that it changes.
 			case <-ctx.Done():
-				return context.Cause(ctx) // we are to stop, or have lost the lead
+				return context.Cause(ctx) // stopped, or the lead is lost
 			}
 		}
 	})

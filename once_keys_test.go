@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Replicas whose clocks are off by less than half of the period run each time
-// of the schedule once, though each one's timer fires at another time.
+// TestScheduledWithClocksThatAreOff checks that replicas whose clocks are off by less than half of
+// the period run each scheduled time once, although their timers fire at different times.
 func TestScheduledWithClocksThatAreOff(t *testing.T) {
 	for _, every := range []time.Duration{2 * time.Second, time.Minute, 15 * time.Minute, 24 * time.Hour} {
 		runInBubble(t, every.String(), func(t *testing.T) {
@@ -29,12 +29,12 @@ func TestScheduledWithClocksThatAreOff(t *testing.T) {
 			var wg sync.WaitGroup
 			for replica := range 8 {
 				c := newClient(t, engine, nil)
-				off := time.Duration(float64(every) * 0.49 * (float64(replica)/3.5 - 1)) // -0.49 to 0.49 of it
+				off := time.Duration(float64(every) * 0.49 * (float64(replica)/3.5 - 1)) // -0.49 to 0.49 of every
 				wg.Go(func() {
 					for n := 1; n <= times; n++ {
 						// The timer of this replica fires when its own clock shows the time.
 						time.Sleep(time.Until(start.Add(time.Duration(n)*every - off)))
-						clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // a timer is late
+						clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // timers fire late
 						run := holdfast.ScheduledTime(clock, start, every)
 						opts := &holdfast.OnceOptions{Scheduled: run, Await: holdfast.Forever, Retention: 2 * every}
 						r, err := c.Once(t.Context(), "report", opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
@@ -75,17 +75,17 @@ func TestScheduledTime(t *testing.T) {
 		{start.Add(-90 * time.Second), start, time.Minute, start.Add(-time.Minute)},
 		{start.Add(-10 * time.Minute), start, time.Minute, start.Add(-10 * time.Minute)},
 		{start.Add(3*day + 11*time.Hour), start, day, start.Add(3 * day)},
-		// an odd number of seconds has half a second in its middle
+		// the middle of an odd number of seconds has half a second
 		{start.Add(499 * time.Millisecond), start, time.Second, start},
 		{start.Add(500 * time.Millisecond), start, time.Second, start.Add(time.Second)},
 		{start.Add(-500 * time.Millisecond), start, time.Second, start},
 		{start.Add(-501 * time.Millisecond), start, time.Second, start.Add(-time.Second)},
 		{start.Add(4 * time.Second), start, 7 * time.Second, start.Add(7 * time.Second)},
 		{start.Add(3499 * time.Millisecond), start, 7 * time.Second, start},
-		// other zones are other names of the same time
+		// the time zone does not matter
 		{start.In(berlin).Add(time.Second), start, time.Hour, start},
 		{start.Add(time.Second), start.In(berlin), time.Hour, start},
-		// counted from year 1, or from a time that a Duration does not reach
+		// a start in year 1, or farther away than a Duration can express
 		{start.Add(time.Second), time.Time{}, time.Hour, start},
 		{start.Add(31 * time.Second), time.Time{}, time.Minute, start.Add(time.Minute)},
 		{start, start.AddDate(-400, 0, 0), day, start},
@@ -95,15 +95,15 @@ func TestScheduledTime(t *testing.T) {
 		expect(t, got.Equal(c.want) && got.Location() == c.start.Location() && got.Nanosecond() == 0,
 			"ScheduledTime(%s, %s, %s) = %s, want %s", c.now, c.start, c.every, got, c.want)
 	}
-	// A reading of the monotonic clock plays no part: the result is wall time.
+	// The monotonic clock has no effect: the result is wall time.
 	now := time.Now()
 	if holdfast.ScheduledTime(now, now.Truncate(time.Hour), time.Hour) != holdfast.ScheduledTime(now.Round(0), now.Truncate(time.Hour), time.Hour) {
 		t.Error("the monotonic clock moves the scheduled time")
 	}
 }
 
-// The nearest scheduled time is never more than half a period away, and a multiple of
-// the period from the start.
+// FuzzScheduledTime checks that the result is at most half a period away, and a multiple of the
+// period from the start.
 func FuzzScheduledTime(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0), int64(1))
 	f.Add(int64(1_795_247_753), int64(999_999_999), int64(-62135596800), int64(7))
@@ -130,7 +130,7 @@ func TestScheduledKeys(t *testing.T) {
 		{time.Date(2026, 11, 21, 4, 0, 0, 0, time.FixedZone("CET", 3600)), "k@2026-11-21T03:00Z"},
 		{time.Date(2026, 11, 20, 21, 45, 0, 0, time.FixedZone("", -5*3600-900)), "k@2026-11-21T03:00Z"},
 		{time.Unix(0, 0), "k@1970-01-01T00:00Z"},
-		// the hour that comes twice when summer time ends is two times
+		// times in the hour that occurs twice when summer time ends differ
 		{time.Date(2026, 10, 25, 2, 30, 0, 0, time.FixedZone("CEST", 7200)), "k@2026-10-25T00:30Z"},
 		{time.Date(2026, 10, 25, 2, 30, 0, 0, time.FixedZone("CET", 3600)), "k@2026-10-25T01:30Z"},
 	} {
@@ -164,7 +164,8 @@ func TestScheduledRefusesAClocksTime(t *testing.T) {
 	})
 }
 
-// A replica that comes after Retention works again: Retention has to be longer.
+// TestScheduledRetention checks that a replica that is late by more than Retention runs the work
+// again, so Retention must be longer.
 func TestScheduledRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
@@ -179,8 +180,8 @@ func TestScheduledRetention(t *testing.T) {
 	})
 }
 
-// The status says who leads, who stands by and who runs, between runs and in them, and
-// that nobody does.
+// TestScheduleState checks that the state contains who leads, who stands by and who runs, between
+// runs, during a run, and after the end.
 func TestScheduleState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, engine := &diary{t: t}, newFaulty()
@@ -223,7 +224,7 @@ func TestScheduleState(t *testing.T) {
 	})
 }
 
-// prints are pairs of fingerprints, of the earlier and the later request.
+// prints are pairs of fingerprints of an earlier and a later request.
 var prints = []struct {
 	earlier, later string
 	differ         bool
@@ -232,7 +233,7 @@ var prints = []struct {
 	{"a", "b", true},
 	{"a", "A", true},
 	{"a", "a ", true},
-	{"a", "", false}, // who gives none is not compared
+	{"a", "", false}, // a request without one is not compared
 	{"", "b", false},
 	{"", "", false},
 }
@@ -275,7 +276,7 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 				}
 				wantErr(t, errOf(other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later}, mustNotRun(t).fn)), want)
 				if p.differ {
-					// There is no point in waiting for another request's result.
+					// Waiting for another request's result would be pointless.
 					wantErr(t, errOf(other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: holdfast.Forever}, mustNotRun(t).fn)), want)
 				}
 				took := time.Since(start)
@@ -290,11 +291,13 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 	})
 }
 
-// The work that a waiter waits for fails, and another request takes over.
+// TestOnceFingerprintChangesWhileWaiting checks a waiter while work with another fingerprint takes
+// the place of the work that it waits for: if that succeeds the waiter returns ErrFingerprint, and
+// if it fails the waiter runs its own work.
 func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-			release := foreign(t, engine, "k", time.Hour) // whose request is not known
+			release := foreign(t, engine, "k", time.Hour) // a holder without a fingerprint
 			go c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "b", Await: holdfast.Forever}, func(context.Context, *holdfast.Lease) ([]byte, error) {
 				time.Sleep(time.Second)
 				if fails {
@@ -316,13 +319,12 @@ func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
 	}
 }
 
-// An unrecorded engine has the methods of a driver.Recorder without the flag.
+// An unrecorded engine has the methods of a driver.Recorder without the capability.
 type unrecorded struct{ *faulty }
 
 func (unrecorded) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
 
-// TestOnceNeedsRecords: the flag decides whether there can be do-once work, and
-// that before the work starts.
+// TestOnceNeedsRecords checks that Once without the capability fails before the work starts.
 func TestOnceNeedsRecords(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, unrecorded{engine}, nil)
@@ -335,7 +337,7 @@ func TestOnceNeedsRecords(t *testing.T) {
 	expect(t, n == 0, "%d acquires, want none", n)
 }
 
-// Wrong arguments send nothing.
+// TestOnceBeginRefusesBadInput checks that invalid arguments are refused without a request.
 func TestOnceBeginRefusesBadInput(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)

@@ -35,7 +35,8 @@ func TestOnceLostWhileItRuns(t *testing.T) {
 	}
 }
 
-// Work that ends before the next renewal learns the loss from the store.
+// TestOnceLostUnnoticed checks that the store refuses the result if the work ends before the client
+// detects the loss.
 func TestOnceLostUnnoticed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
@@ -56,10 +57,11 @@ func TestOnceWorkReleasesItsLease(t *testing.T) {
 	})
 }
 
-// INVARIANT I4: whoever was paused past its lease overwrites nothing.
+// TestOnceZombieIsRefused checks that a process that was paused beyond its lease overwrites no
+// result. INVARIANT I4.
 func TestOnceZombieIsRefused(t *testing.T) {
 	pauses := map[string]struct {
-		forgets bool // the first process dies for the store, not only for itself
+		forgets bool // the second result is forgotten before the first arrives
 		retain  time.Duration
 	}{
 		"result kept":      {retain: time.Hour},
@@ -73,7 +75,7 @@ func TestOnceZombieIsRefused(t *testing.T) {
 			paused.set(fail(errLink, "extend"), nil)
 			a, b := newClient(t, paused, nil), newClient(t, store, nil)
 			_, err := a.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
-				time.Sleep(time.Minute) // it does not look at its context
+				time.Sleep(time.Minute) // the work ignores its context
 				r := once(t, b, &holdfast.OnceOptions{Retention: p.retain}, returns("second"))
 				expect(t, !r.Replayed, "the second did not run")
 				time.Sleep(2 * time.Second)
@@ -93,8 +95,8 @@ func TestOnceZombieIsRefused(t *testing.T) {
 	}
 }
 
-// A process that is paused between its work and the request to store, and is
-// overtaken there, does not know that it is late.
+// TestOnceOvertakenBeforeComplete checks that the result of a process is refused if it is paused
+// before Complete, and overtaken without noticing.
 func TestOnceOvertakenBeforeComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -104,7 +106,7 @@ func TestOnceOvertakenBeforeComplete(t *testing.T) {
 			if op == "complete" && lease != nil {
 				stale := lease
 				lease = nil
-				engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: stale.ID()}) // it expires
+				engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: stale.ID()}) // the lease expires
 				once(t, b, nil, returns("second"))
 			}
 			return nil
@@ -132,7 +134,7 @@ func TestOnceMaxHold(t *testing.T) {
 			})
 			wantErr(t, err, want)
 			wantErr(t, err, holdfast.ErrLost)
-			synctest.Wait() // it is freed in the background
+			synctest.Wait() // the client frees the key in the background
 			nothingLeft(t, engine, "k")
 		}
 	})
@@ -142,7 +144,7 @@ func TestOnceAfterClose(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 			wantErr(t, c.Close(), nil)
-			<-ctx.Done() // or the test hangs
+			<-ctx.Done() // ends, or the test hangs
 			return []byte("unprotected"), nil
 		})
 		wantErr(t, err, holdfast.ErrLost)
@@ -151,15 +153,14 @@ func TestOnceAfterClose(t *testing.T) {
 	})
 }
 
-// An answer is what one caller of Once got.
+// An answer is the result of one call of Once.
 type answer struct {
 	holdfast.OnceResult
 	err error
 	at  time.Duration // after the start
 }
 
-// crowd calls Once from n goroutines of several clients, one every step, and
-// returns what they got.
+// crowd calls Once from n goroutines of several clients, one every step, and returns the results.
 func crowd(t testing.TB, engine driver.Engine, n int, step time.Duration, opts *holdfast.OnceOptions, j *job) []answer {
 	t.Helper()
 	var clients []*holdfast.Client
@@ -239,8 +240,8 @@ func TestOnceRaceWaiting(t *testing.T) {
 				if !a.Replayed {
 					ran++
 				}
-				// A message is there at once; a look comes within a third of the
-				// waiter TTL with a queue, and 250 ms without.
+				// A message arrives at once. Without it a refresh follows within a third of the
+				// waiter TTL, and without a queue an attempt within 250 ms.
 				if limit := map[string]time.Duration{"queue": 1020 * time.Millisecond}[name]; limit > 0 && a.at > limit || a.at > 3*time.Second {
 					t.Errorf("answered after %s", a.at)
 				}
@@ -252,7 +253,8 @@ func TestOnceRaceWaiting(t *testing.T) {
 	}
 }
 
-// Work that fails three times runs four times, whoever waits for it.
+// TestOnceRaceWithFailures checks that work that fails three times runs four times, with any number
+// of waiters.
 func TestOnceRaceWithFailures(t *testing.T) {
 	for _, await := range []time.Duration{0, holdfast.Forever} {
 		runInBubble(t, fmt.Sprint("await ", await), func(t *testing.T) {
@@ -266,7 +268,7 @@ func TestOnceRaceWithFailures(t *testing.T) {
 			})
 			seen := map[error]int{}
 			ran, replayed, busy := 0, 0, 0
-			step := 100 * time.Millisecond // 64 of them: 6.4 s, the work ends after 4 s
+			step := 100 * time.Millisecond // 64 steps take 6.4 s, the work takes 4 s
 			for _, a := range crowd(t, newFaulty(), 64, step, &holdfast.OnceOptions{Await: await}, j) {
 				switch {
 				case a.err == nil && string(a.Value) == "fourth" && a.Replayed:
@@ -276,7 +278,7 @@ func TestOnceRaceWithFailures(t *testing.T) {
 				case await == 0 && errors.Is(a.err, holdfast.ErrInProgress):
 					busy++
 				default:
-					seen[a.err]++ // as it is, not wrapped
+					seen[a.err]++ // not wrapped
 				}
 			}
 			for _, err := range failures {
@@ -308,8 +310,8 @@ func TestOnceWaitIsBounded(t *testing.T) {
 	})
 }
 
-// A waiter rides out an outage of the store, and a reply that is lost does not
-// make it run what it ran already.
+// TestOnceAcquireRepliesLost checks that lost replies to acquires lead to one run, and that nothing
+// is left if all replies are lost.
 func TestOnceAcquireRepliesLost(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, first(3, "acquire", fail(errLink, "acquire")))
@@ -332,7 +334,7 @@ type invoice struct {
 	hidden int
 }
 
-// checkJSON runs work that returns v, then replays it: both callers get want.
+// checkJSON runs work that returns v, then replays it. Both calls must return want.
 func checkJSON[T any](t *testing.T, v, want T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -352,7 +354,7 @@ func checkJSON[T any](t *testing.T, v, want T) {
 func TestOnceJSONValues(t *testing.T) {
 	one := invoice{ID: 1, Lines: []string{"a", "<&>"}, Labels: map[string]string{"k": "v"}, Next: &invoice{ID: 2}, hidden: 7}
 	kept := one
-	kept.hidden = 0 // the first caller sees what the others will see
+	kept.hidden = 0 // the first caller receives the same as the others
 	checkJSON(t, one, kept)
 	checkJSON(t, &one, &kept)
 	checkJSON[*invoice](t, nil, nil)

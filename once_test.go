@@ -30,7 +30,7 @@ func TestOnceRunsOnceAndReplays(t *testing.T) {
 		})
 		first := once(t, a, nil, j)
 		expect(t, !first.Replayed && first.Token == lease.Token() && string(first.Value) == "a\x00\n{}\xff", "first = %+v, lease token %d", first, lease.Token())
-		// The record ended the lease: there is no release to wait for.
+		// The record ended the lease: no release is needed.
 		expect(t, !lease.Valid() && lease.Context().Err() != nil && lease.Release(t.Context()) == nil,
 			"the lease goes on: valid %t, context %v, Release %v", lease.Valid(), lease.Context().Err(), lease.Release(t.Context()))
 		got := fmt.Sprint(engine.calls)
@@ -79,8 +79,7 @@ func TestOnceTellsWhoWorks(t *testing.T) {
 	})
 }
 
-// A plain lock of the same name is in the way, too, and Once keeps others from
-// taking it.
+// TestOnceAndLocksExclude checks that Once and a plain lock of the same name exclude each other.
 func TestOnceAndLocksExclude(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "k", nil)
@@ -90,7 +89,7 @@ func TestOnceAndLocksExclude(t *testing.T) {
 			wantErr(t, errOf(c.TryAcquire(t.Context(), "k", nil)), holdfast.ErrHeld)
 			return nil, nil
 		}))
-		mustAcquire(t, c, "k", nil).Release(t.Context()) // the record is not in the way of it
+		mustAcquire(t, c, "k", nil).Release(t.Context()) // a record does not block the lock
 	})
 }
 
@@ -140,7 +139,7 @@ func TestOnceFreesTheKeyWithoutResult(t *testing.T) {
 			wantFree(t, engine, c)
 			took := time.Since(start)
 			expect(t, took == 0, "the key was free after %s, want at once", took)
-			if engine.count("complete") != 1 { // that of the next run
+			if engine.count("complete") != 1 { // the next run's
 				t.Errorf("%d results were stored", engine.count("complete"))
 			}
 		})
@@ -156,7 +155,7 @@ func TestOnceMaxResult(t *testing.T) {
 				size = 1 << 20 // the default
 			}
 			large := strings.Repeat("x", size+1)
-			// The longest header there is: each byte of it is written as six.
+			// The longest header: each byte is encoded as six.
 			opts := &holdfast.OnceOptions{MaxResult: limit, Fingerprint: strings.Repeat("<", 256)}
 			wantErr(t, errOf(c.Once(t.Context(), "k", opts, returns(large).fn)), holdfast.ErrInvalid)
 			once(t, c, opts, returns(large[1:]))
@@ -167,7 +166,7 @@ func TestOnceMaxResult(t *testing.T) {
 	})
 }
 
-// mustNotRun is work that must not run.
+// mustNotRun makes work that must not run.
 func mustNotRun(t testing.TB) *job {
 	return newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
 		t.Error("the work ran again")
@@ -185,8 +184,8 @@ func TestOnceKeepsTheLeaseAlive(t *testing.T) {
 	})
 }
 
-// A dead process keeps the key for TTL, whatever Retention says, and the
-// result lasts for Retention from when it was stored, whatever TTL says.
+// TestOnceTTLAndRetention checks that the result is kept for Retention from when it was stored,
+// whatever the TTL.
 func TestOnceTTLAndRetention(t *testing.T) {
 	for _, o := range []holdfast.OnceOptions{
 		{TTL: time.Minute, Retention: time.Second},
@@ -265,8 +264,8 @@ func TestOnceNeedsARecorder(t *testing.T) {
 	})
 }
 
-// The bubble's end fails the test if a goroutine is left, though the client
-// is not closed.
+// TestOnceLeavesNoGoroutine checks that no goroutine is left although the client is not closed. One
+// would fail the bubble.
 func TestOnceLeavesNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := holdfast.New(mem.New(nil), nil)
@@ -277,7 +276,7 @@ func TestOnceLeavesNoGoroutine(t *testing.T) {
 	})
 }
 
-// A ledger is a faulty with hooks for "recall" and "forget", too.
+// A ledger is a faulty with hooks for "recall", "describe" and "forget", too.
 type ledger struct{ *faulty }
 
 func newLedger() ledger { return ledger{newFaulty()} }
@@ -311,14 +310,14 @@ func unqueued(engine driver.Engine) driver.Engine {
 	return driver.Forward{Engine: engine, Without: driver.Capabilities{Queue: true}}
 }
 
-// A job is do-once work. It counts its runs.
+// A job is do-once work that counts its runs.
 type job struct {
 	mu   sync.Mutex
 	runs int
 	run  func(ctx context.Context, l *holdfast.Lease, n int) ([]byte, error)
 }
 
-// newJob makes work whose nth run, from 1, is run.
+// newJob makes work that calls run with the number of the run, from 1.
 func newJob(run func(ctx context.Context, l *holdfast.Lease, n int) ([]byte, error)) *job {
 	return &job{run: run}
 }
@@ -344,8 +343,8 @@ func once(t testing.TB, c *holdfast.Client, opts *holdfast.OnceOptions, j *job) 
 	return r
 }
 
-// bounded returns a context for a call that must not wait: if it does, it ends
-// with another error instead of hanging.
+// bounded returns a context for a call that must not wait. If the call waits, it ends with another
+// error instead of hanging.
 func bounded(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -353,7 +352,8 @@ func bounded(t testing.TB) context.Context {
 	return ctx
 }
 
-// wantState fails t unless the key "k" is in the state.
+// wantState fails t unless the key "k" is in this state. It returns all that the store reports of
+// the key.
 func wantState(t testing.TB, c *holdfast.Client, want holdfast.OnceState) onceStanding {
 	t.Helper()
 	record, err := c.Records().Once(context.Background(), "k")
@@ -363,14 +363,14 @@ func wantState(t testing.TB, c *holdfast.Client, want holdfast.OnceState) onceSt
 	return onceStanding{record, result}
 }
 
-// A onceStanding is all that the store tells of a key.
+// A onceStanding is the record and the result of a key.
 type onceStanding struct {
 	holdfast.OnceRecord
 	Result holdfast.OnceResult
 }
 
-// wantFree fails t unless the key "k" is absent and its lock free, which the
-// next caller of Once gets at once.
+// wantFree fails t unless the key "k" is absent and its lock free, and the next call of Once runs
+// the work.
 func wantFree(t testing.TB, f *faulty, c *holdfast.Client) {
 	t.Helper()
 	wantState(t, c, holdfast.OnceAbsent)
@@ -380,7 +380,7 @@ func wantFree(t testing.TB, f *faulty, c *holdfast.Client) {
 	expect(t, err == nil && !r.Replayed && j.runs == 1, "the next Once = %+v, %v, %d runs; want a run", r, err, j.runs)
 }
 
-// Do-once work begins with the whole TTL as well, if it asks for that.
+// TestWholeTTLOfOnce checks that do-once work with WholeTTL begins with the whole TTL.
 func TestWholeTTLOfOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

@@ -24,8 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A scene is a store in which something of everything goes on, and all that a program can
-// hold of it.
+// A scene is a store with something of every kind, and all values of it that a program can have.
 type scene struct {
 	c      *holdfast.Client
 	lease  *holdfast.Lease
@@ -37,7 +36,8 @@ type scene struct {
 	events []holdfast.Event
 }
 
-// newScene lets a lock be held, waited for, broken and refused, and work be done once.
+// newScene makes a scene with a lock that is held, waited for, broken and refused, and do-once
+// work.
 func newScene(t *testing.T) *scene {
 	ctx := t.Context()
 	s := &scene{}
@@ -111,7 +111,7 @@ func (s *scene) ids(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// written returns what a program would write of a thing, by way.
+// written returns the texts that a program may print or log of a value, by the way of printing.
 func written(thing any) map[string]string {
 	out := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
@@ -131,8 +131,8 @@ func written(thing any) map[string]string {
 	return out
 }
 
-// TestPrintingGivesNoLeaseID: whoever knows a lease ID can release the lease. Whatever a
-// program logs of what it holds, no lease ID is in it, nor a result.
+// TestPrintingGivesNoLeaseID checks that what a program logs contains neither lease IDs, with which
+// others could release leases, nor results.
 func TestPrintingGivesNoLeaseID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
@@ -141,7 +141,7 @@ func TestPrintingGivesNoLeaseID(t *testing.T) {
 			printed[reflect.Indirect(reflect.ValueOf(thing)).Type().Name()] = true
 			for way, text := range written(thing) {
 				if _, is := thing.(holdfast.Handle); is && way == "JSON" {
-					continue // which is its MarshalText: it hands the lease on
+					continue // its MarshalText, which passes the lease on
 				}
 				for _, id := range s.ids(t) {
 					expect(t, !strings.Contains(text, id) && !strings.Contains(text, fmt.Sprintf("%x", id)), "%T by %s has a lease ID in it: %s", thing, way, text)
@@ -157,7 +157,7 @@ func TestPrintingGivesNoLeaseID(t *testing.T) {
 	})
 }
 
-// exportedStructs returns the names of the root's structs, as reflection knows them.
+// exportedStructs returns the names of the exported structs of package holdfast.
 func exportedStructs(t *testing.T) map[string]bool {
 	files, err := os.ReadDir(".")
 	must(t, err)
@@ -184,12 +184,12 @@ func exportedStructs(t *testing.T) map[string]bool {
 	return all
 }
 
-// isStructElsewhere are the root's names for structs of other packages.
+// isStructElsewhere contains the aliases in package holdfast of structs of other packages.
 var isStructElsewhere = map[string]bool{
 	"Broken": true, "BrokenError": true, "Event": true, "Holder": true, "Holding": true, "LockState": true, "Place": true,
 }
 
-// TestPrintedWords: what is printed is for people, and the same for each way.
+// TestPrintedWords checks that values are printed in words, the same in each way.
 func TestPrintedWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
@@ -233,10 +233,10 @@ func TestPrintedWords(t *testing.T) {
 	})
 }
 
-// TestPrintedInUse: leases and clients can be printed while they are in use.
+// TestPrintedInUse checks that leases and clients can be printed while they are in use.
 func TestPrintedInUse(t *testing.T) {
 	c := newClient(t, mem.New(nil), nil)
-	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 20 * time.Millisecond}) // renewed meanwhile
+	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 20 * time.Millisecond}) // renewed while it is printed
 	ctx := context.WithValue(l.Context(), "key", l)                                   //nolint:staticcheck // no other package sees it
 	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
 		for _, thing := range []any{l, c, ctx} {
@@ -246,15 +246,15 @@ func TestPrintedInUse(t *testing.T) {
 	l.Release(t.Context())
 }
 
-// What is an enumeration is a word in JSON.
+// TestEnumerationsAreWords checks that enumerations are words in JSON.
 func TestEnumerationsAreWords(t *testing.T) {
 	got, err := json.Marshal([]any{holdfast.Renewed, holdfast.OutageBegan, holdfast.OnceInProgress, holdfast.Shared, holdfast.KeepAliveOff})
 	want := `["renewed","outage-began","in progress","shared","off"]`
 	expect(t, err == nil && string(got) == want, "%s, %v; want %s", got, err, want)
 }
 
-// TestOptionsThroughJSON: options that one process hands to another, as the command does
-// to the keeper of a script, arrive as they were.
+// TestOptionsThroughJSON checks that options stay the same through JSON. The command passes them in
+// this way to the keeper of a script.
 func TestOptionsThroughJSON(t *testing.T) {
 	type all struct {
 		Adopt     holdfast.AdoptOptions
@@ -284,7 +284,7 @@ func TestOptionsThroughJSON(t *testing.T) {
 	}
 }
 
-// A logBuffer is where a test's log goes.
+// A logBuffer receives the log of a test.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -302,8 +302,8 @@ func (b *logBuffer) lines() []string {
 	return strings.Split(strings.TrimSuffix(b.text.String(), "\n"), "\n")
 }
 
-// A loss and a clean-up that failed are logged, one line each, without an Observer:
-// which name, why, and what to do; never a lease ID.
+// TestLossesAreLogged checks that without an Observer a loss and a failed clean-up are each logged
+// in one line, with the name, the reason and what to do, but without the lease ID.
 func TestLossesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, log := newFaulty(), &logBuffer{}
@@ -330,7 +330,7 @@ func TestLossesAreLogged(t *testing.T) {
 	})
 }
 
-// Without a Logger it is the one of the program, as it is then.
+// TestDefaultLogger checks that without a Logger the client uses the present slog.Default.
 func TestDefaultLogger(t *testing.T) {
 	was := slog.Default()
 	defer slog.SetDefault(was)
@@ -343,7 +343,7 @@ func TestDefaultLogger(t *testing.T) {
 		l := mustAcquire(t, c, "a", nil)
 		takeAway(t, engine.Engine, "a")
 		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
-		if err := c.Close(); err != nil { // which waits for the log, too
+		if err := c.Close(); err != nil { // Close waits for the log, too
 			t.Error(err)
 		}
 	})
@@ -351,7 +351,8 @@ func TestDefaultLogger(t *testing.T) {
 	expect(t, len(lines) == 1 && strings.Contains(lines[0], "a lease is lost"), "logged: %q", lines)
 }
 
-// Only MarshalText, and JSON by it, shows the lease ID of a handle.
+// TestPrintingAHandleGivesNoLeaseID checks that only MarshalText, and so JSON, contains the lease
+// ID of a handle.
 func TestPrintingAHandleGivesNoLeaseID(t *testing.T) {
 	h := holdfast.NewHandle("deploy", handleID, 42, holdfast.Exclusive)
 	for way, text := range written(h) {

@@ -37,7 +37,7 @@ func TestStatusOfEachState(t *testing.T) {
 		s := wantState(t, b, holdfast.OnceDone)
 		expect(t, string(s.Result.Value) == "kept" && s.Result.Replayed && s.Result.Token == r.Token && s.ExpiresIn == 59*time.Minute && s.Holder.Host == "",
 			"done: %+v", s)
-		// A lock on top of it does not hide the result; the end of it does.
+		// A lock of the key hides the result only when the result has ended.
 		defer mustAcquire(t, a, "k", nil).Release(t.Context())
 		wantState(t, b, holdfast.OnceDone)
 		time.Sleep(time.Hour)
@@ -45,7 +45,8 @@ func TestStatusOfEachState(t *testing.T) {
 	})
 }
 
-// A name that MinHold keeps closed after its release is nobody's work.
+// TestStatusOfALockKeptClosed checks that a name that MinHold keeps closed is not reported as work
+// in progress.
 func TestStatusOfALockKeptClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
@@ -54,7 +55,8 @@ func TestStatusOfALockKeptClosed(t *testing.T) {
 	})
 }
 
-// Work that ends between the two looks of Status is done, not absent.
+// TestStatusRacesCompletion checks that work that ends between the two requests of Records.Once is
+// reported as done, not absent.
 func TestStatusRacesCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newLedger()
@@ -69,8 +71,8 @@ func TestStatusRacesCompletion(t *testing.T) {
 	})
 }
 
-// From beside, a key is absent until its work begins, then in progress, then
-// done: no look says absent in between.
+// TestStatusNeverGoesBack checks that other callers see a key as absent until its work begins, then
+// as in progress, then as done, and never as absent again.
 func TestStatusNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newLedger()
@@ -106,7 +108,7 @@ func TestForget(t *testing.T) {
 		}
 		forget(false)
 		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
-			forget(false) // the work goes on, and its result is stored
+			forget(false) // the work continues, and its result is stored
 			return []byte("kept"), nil
 		})
 		once(t, c, nil, j)
@@ -117,8 +119,8 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// Callers and an operator who forgets: each result comes from one run, and
-// there is one run more than results were forgotten, at most.
+// TestForgetRaces checks callers of Once while an operator forgets results: each result comes from
+// one run, and there is at most one run more than forgotten results.
 func TestForgetRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -184,7 +186,8 @@ func TestStatusAndForgetErrors(t *testing.T) {
 	}
 }
 
-// A record that another version or program has written is not a result.
+// TestOnceForeignRecord checks that a record of another version or program is not taken for a
+// result.
 func TestOnceForeignRecord(t *testing.T) {
 	for _, record := range []string{"", "x", "{}", "{}\n", `{"v":2,"token":1}` + "\nresult", `{"v":1,"token":1}`, "\n", `{"v":1,"token":-1}` + "\n"} {
 		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -213,7 +216,7 @@ func TestOnceStateStrings(t *testing.T) {
 	}
 }
 
-// onceList returns what OnceList yields, by key.
+// onceList returns what Records.List yields, by key.
 func onceList(t *testing.T, c *holdfast.Client, prefix string) map[string]holdfast.OnceRecord {
 	t.Helper()
 	all := map[string]holdfast.OnceRecord{}
@@ -226,8 +229,8 @@ func onceList(t *testing.T, c *holdfast.Client, prefix string) map[string]holdfa
 	return all
 }
 
-// TestOnceList: what is done or in progress, with the length of a result and not the
-// result; a lock that is nobody's do-once work is not among it.
+// TestOnceList checks that the list contains keys that are done, with the length of their results,
+// or in progress, but no plain locks.
 func TestOnceList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, mem.New(nil), &holdfast.Options{Holder: holdfast.Holder{Host: "web-3"}})
@@ -245,7 +248,7 @@ func TestOnceList(t *testing.T) {
 		token := work("x/done", long, func() {})
 		work("y/done", "", func() {})
 		work("x/now", "", func() {
-			time.Sleep(61 * time.Second) // no renewal is due just now
+			time.Sleep(61 * time.Second) // no renewal is due at this time
 			all := onceList(t, c, "x/")
 			done := all["x/done"]
 			expect(t, done.State == holdfast.OnceDone && done.Token == token && done.Length == len(long) && done.ExpiresIn == time.Hour-61*time.Second,
@@ -276,7 +279,7 @@ func TestOnceList(t *testing.T) {
 	})
 }
 
-// A completing engine completes the work under its key when it has listed the locks.
+// A completing engine calls finish after the locks are listed and before the records are.
 type completing struct {
 	driver.Forward
 	finish func()
@@ -287,8 +290,8 @@ func (c *completing) ListRecords(ctx context.Context, prefix string) iter.Seq2[d
 	return c.Forward.ListRecords(ctx, prefix)
 }
 
-// TestOnceListRacesCompletion: work that is done between the two looks is there
-// once, and done.
+// TestOnceListRacesCompletion checks that work that ends between the two requests of a list is
+// listed once, as done.
 func TestOnceListRacesCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, finish, done := mem.New(nil), make(chan struct{}), make(chan struct{})
@@ -311,8 +314,8 @@ func TestOnceListRacesCompletion(t *testing.T) {
 	})
 }
 
-// TestOnceListNeedsEngine: an engine that cannot list says so, and one whose store is
-// away does too.
+// TestOnceListNeedsEngine checks that a list returns an error if the engine cannot list or is
+// closed.
 func TestOnceListNeedsEngine(t *testing.T) {
 	for _, without := range []driver.Capabilities{{List: true}, {Records: true}} {
 		c := newClient(t, driver.Forward{Engine: mem.New(nil), Without: without}, nil)
@@ -339,8 +342,8 @@ func TestOnceListNeedsEngine(t *testing.T) {
 	expect(t, errs == 1, "%d errors of a closed engine, want 1", errs)
 }
 
-// TestListErrors: a list that the store does not answer is ErrUnavailable, as every look is,
-// and the end of the caller's context is that.
+// TestListErrors checks that a list returns ErrUnavailable if the store does not answer, and the
+// context's error if that has ended.
 func TestListErrors(t *testing.T) {
 	for _, silent := range []string{"List", "ListRecords"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -370,8 +373,8 @@ func TestListErrors(t *testing.T) {
 	}
 }
 
-// Whoever repeats the end of a run because its answer was lost is told the result, and
-// whoever comes too late that another run has taken its place.
+// TestOnceAdoptAfterTheEnd checks that a caller that adopts a run again, because the reply to its
+// end was lost, receives the result, or ErrLost if another run has replaced it.
 func TestOnceAdoptAfterTheEnd(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		handle := begun(t, engine, nil)
