@@ -94,8 +94,8 @@ func sharesStore(t *T) {
 	t.take("a", t.units(4))
 }
 
-// wholeHolder has a value in every field, with the characters that encodings
-// trip over.
+// wholeHolder returns a holder with a value in every field, with characters that encodings often
+// handle wrongly.
 func (t *T) wholeHolder() lockinfo.Holder {
 	h := lockinfo.Holder{
 		Host:   "web-3",
@@ -110,7 +110,7 @@ func (t *T) wholeHolder() lockinfo.Holder {
 	return h
 }
 
-// askWhole returns a request with a holder that has every field.
+// askWhole returns a request with wholeHolder.
 func (t *T) askWhole(name string, ttl time.Duration) driver.AcquireRequest {
 	req := ask(name, ttl)
 	req.Holder = t.wholeHolder()
@@ -131,7 +131,7 @@ func refusalSaysHowLong(t *T) {
 	t.lasts("a lease of some age", t.units(8), l, func() time.Duration { return t.refused("a").ExpiresIn })
 }
 
-// lasts fails the run unless read returns the right rest of a lease of ttl that was
+// lasts fails the run unless read returns the correct remaining time of a lease of ttl that was
 // granted or extended between l.sent and l.answered.
 func (t *T) lasts(what string, ttl time.Duration, l lease, read func() time.Duration) {
 	t.Helper()

@@ -66,8 +66,8 @@ func (t *T) acquiredAll(reqs []driver.AcquireRequest) []lease {
 	return leases
 }
 
-// notAllTaken makes one attempt that must be answered want because of the
-// given request, and leave no lease of the requests.
+// notAllTaken makes one attempt whose outcome must be want, because of request refused, and which
+// must leave no lease of the requests.
 func (t *T) notAllTaken(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.Blocker {
 	t.Helper()
 	reply := t.acquireAll(reqs)
@@ -89,7 +89,7 @@ func acquireAllTakesAll(t *T) {
 	reqs := askTagged(t.units(40), "c", "a", "b", "d")
 	reqs[1].TTL = t.units(400)
 	reqs[2].Holder = t.wholeHolder()
-	unlike := t.take("{tag}first", t.units(8)).token // so that the tokens are
+	unlike := t.take("{tag}first", t.units(8)).token // makes the tokens of the names differ
 	for i := range reqs {
 		reqs[i].MinToken = unlike + uint64([]int{300, 100, 400, 200}[i])*1_000_000
 	}
@@ -127,8 +127,7 @@ func acquireAllAllOrNone(t *T) {
 	t.acquiredAll(askTagged(t.units(40), "a", "b", "c"))
 }
 
-// acquireAllContention sends 8 attempts at once, half of them with the names the
-// other way round.
+// acquireAllContention sends 8 attempts at once, half of them with the names in reverse order.
 func acquireAllContention(t *T) {
 	for round := range 4 {
 		names := []string{fmt.Sprint(round, "a"), fmt.Sprint(round, "b")}
@@ -219,7 +218,7 @@ func acquireAllError(t *T) {
 	t.acquireAllFails("AcquireAll with a semaphore request to an exclusive lock", mismatched, driver.ErrKindMismatch)
 }
 
-// acquireAllFails makes one attempt whose error must wrap want, and that must leave no lease.
+// acquireAllFails makes one attempt whose error must wrap want, and which must leave no lease.
 func (t *T) acquireAllFails(what string, reqs []driver.AcquireRequest, want error) {
 	t.Helper()
 	_, err := t.Features.AllAcquirer.AcquireAll(t.Context(), reqs)

@@ -55,19 +55,19 @@ func breakOf(l lease) driver.BreakRequest {
 	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: l.Name, Token: l.token, Author: author, Reason: reason}
 }
 
-// older returns req with the wish to break leases with smaller tokens as well.
+// older returns req with Older, so that it also breaks leases with smaller tokens.
 func older(req driver.BreakRequest) driver.BreakRequest {
 	req.Older = true
 	return req
 }
 
-// closed returns a request for the name that req keeps closed.
+// closed returns req with Closed, so that it ends what KeepFor keeps closed.
 func closed(req driver.BreakRequest) driver.BreakRequest {
 	req.Closed = true
 	return req
 }
 
-// mustBreak sends a request to break leases, which must succeed.
+// mustBreak sends a break, which must succeed.
 func (t *T) mustBreak(req driver.BreakRequest) []lockinfo.Broken {
 	t.Helper()
 	broken, err := t.Features.Breaker.Break(t.Context(), req)
@@ -75,7 +75,7 @@ func (t *T) mustBreak(req driver.BreakRequest) []lockinfo.Broken {
 	return broken
 }
 
-// breaks returns what is remembered of a name.
+// breaks returns the records of the breaks of a name.
 func (t *T) breaks(name string) []lockinfo.Broken {
 	t.Helper()
 	broken, err := t.Features.Breaker.Breaks(t.Context(), name)
@@ -83,7 +83,7 @@ func (t *T) breaks(name string) []lockinfo.Broken {
 	return broken
 }
 
-// breaksOnly sends a request to break leases, which must end exactly those.
+// breaksOnly sends a break, which must end exactly the leases of want.
 func (t *T) breaksOnly(req driver.BreakRequest, want ...lease) []lockinfo.Broken {
 	t.Helper()
 	broken := t.mustBreak(req)
@@ -91,7 +91,7 @@ func (t *T) breaksOnly(req driver.BreakRequest, want ...lease) []lockinfo.Broken
 	return broken
 }
 
-// records fails the run unless broken are the records of exactly those leases.
+// records fails the run unless broken contains the records of exactly the leases of want.
 func (t *T) records(what string, broken []lockinfo.Broken, want ...lease) {
 	t.Helper()
 	var got, ids []lockinfo.LeaseID
@@ -139,9 +139,9 @@ func breakOfStale(t *T) {
 	later.token++
 	t.breaksOnly(breakOf(later))
 	t.live(l)
-	t.counts("a", 1, l) // a refusal may cost a quorum a token
+	t.counts("a", 1, l) // a refused request may use a token in a quorum
 	t.refused("a")
-	for _, b := range t.breaks("a") { // a quorum's member may have had the stale lease still
+	for _, b := range t.breaks("a") { // a member of a quorum may still have had the stale lease
 		t.want(b.LeaseID == stale.LeaseID, "a record of %+v after breaks that ended nothing", b)
 	}
 	t.mustRelease(l)

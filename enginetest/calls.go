@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// optionalCalls returns a call of every method of f that sends a request to the store.
+// optionalCalls returns a call of each method of f that sends a request.
 func optionalCalls(t *T, f driver.Features) (all []call) {
 	if f.Queuer != nil {
 		all = append(all, queueCalls(f.Queuer)...)
@@ -80,7 +80,7 @@ func recordCalls(r driver.Recorder) []call {
 	}}}
 }
 
-// vaultCalls returns a call of every method of a vault that sends a request to the store.
+// vaultCalls returns a call of each method of a vault that sends a request.
 func vaultCalls(v driver.Vault) []call {
 	return []call{
 		{"Deposit", func(ctx context.Context, t *T, l lease) error {
@@ -115,7 +115,7 @@ func errOfList[V any](list iter.Seq2[V, error]) (last error) {
 	return last
 }
 
-// errOfBoth returns an error if both requests of a batch have failed.
+// errOfBoth returns an error if both requests of a batch failed.
 func errOfBoth(first, second error) error {
 	if first == nil {
 		return nil

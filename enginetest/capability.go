@@ -74,7 +74,7 @@ func implementsCapabilities(t *T) {
 	t.want(t.Engine.Capabilities() == capable, "Capabilities() has changed")
 }
 
-// idle returns what the engine has methods for and no flags.
+// idle returns the features for which the engine has methods, but no flags.
 func idle(t *T) (f driver.Features) {
 	of := t.Engine.Capabilities()
 	unflagged(&f.Queuer, t, of.Queue)
@@ -96,7 +96,7 @@ func unflagged[I any](as *I, t *T, flag bool) {
 	}
 }
 
-// contexts returns one that lasts and one that has ended.
+// contexts returns a live context and one that has ended.
 func contexts(t *T) map[string]context.Context {
 	return map[string]context.Context{"in time": t.Context(), "with an ended context": t.endedContext()}
 }
@@ -108,7 +108,7 @@ func refusesMethods(t *T) {
 			t.fails(c.method+" "+what, c.err(ctx, t, l), driver.ErrUnsupported)
 		}
 	}
-	// These have no error to return.
+	// These methods return no error.
 	if f.Queuer != nil {
 		f.Queuer.Watch(lockinfo.NewLeaseID()).Stop()
 	}
@@ -124,13 +124,13 @@ func refusesMethods(t *T) {
 	}
 }
 
-// unsupported is refuses for a request that change makes unsupported.
+// unsupported is refuses for a change that makes requests unsupported.
 func unsupported(t *T, change func(*driver.AcquireRequest)) {
 	refuses(t, driver.ErrUnsupported, change)
 }
 
-// refuses sends a request as changed, for a free name and for a held one. It fails the
-// run unless the engine returns an error that wraps want, and changes nothing.
+// refuses sends a changed request for a free name and for a held name. It fails the run unless the
+// engine returns an error that wraps want and changes nothing.
 func refuses(t *T, want error, change func(*driver.AcquireRequest)) {
 	l := t.take("held", t.units(40))
 	for _, name := range []string{"free", "held"} {

@@ -31,7 +31,7 @@ func completeRequirements() []Requirement {
 
 func canRecord(t *T) bool { return t.Features.Recorder != nil }
 
-// complete completes a lease and returns the engine's answer.
+// complete completes a lease and returns the engine's error.
 func (t *T) complete(l lease, record string, retention time.Duration) error {
 	return t.storeRecord(l, record, retention, false)
 }
@@ -48,12 +48,12 @@ func (t *T) mustComplete(l lease, record string, retention time.Duration) {
 	t.must("Complete", l.Name, t.complete(l, record, retention))
 }
 
-// keep stores a record under a lease that goes on, and returns the engine's answer.
+// keep stores a record without ending the lease, and returns the engine's error.
 func (t *T) keep(l lease, record string) error {
 	return t.storeRecord(l, record, t.units(40), true)
 }
 
-// done takes a name and completes it.
+// done acquires a lease of name and completes it.
 func (t *T) done(name, record string) lease {
 	t.Helper()
 	l := t.take(name, t.units(40))
@@ -99,14 +99,14 @@ func (t *T) forget(name string) (found bool) {
 	return found
 }
 
-// askOnce returns a request with Once and a lease ID of its own.
+// askOnce returns a request with Once and its own lease ID.
 func askOnce(name string, ttl time.Duration) driver.AcquireRequest {
 	req := ask(name, ttl)
 	req.Once = true
 	return req
 }
 
-// mustBeRecorded makes one attempt that must be answered with this record.
+// mustBeRecorded makes one attempt whose reply must contain this record.
 func (t *T) mustBeRecorded(req driver.AcquireRequest, record string) {
 	t.Helper()
 	reply := t.acquire(req)
@@ -188,8 +188,8 @@ func completeReplaces(t *T) {
 	t.recorded("a", "second")
 }
 
-// completeKeeps ends with the repeats that must not be taken for the completion: their
-// record is not the one that the lease ended with.
+// completeKeeps ends with repeats that must not be taken for the completion, because the lease did
+// not end with their record.
 func completeKeeps(t *T) {
 	l := t.take("a", t.units(40))
 	for range 2 {
@@ -216,7 +216,7 @@ func completeKeeps(t *T) {
 	t.recorded("b", "begun")
 }
 
-// onceBesides queues three requests with Once, and one without between them.
+// onceBesides queues three requests with Once, and one without at the second place.
 func onceBesides(t *T, name string) (once []driver.AcquireRequest, other driver.AcquireRequest) {
 	t.Helper()
 	for place := range 4 {

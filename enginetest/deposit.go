@@ -24,8 +24,8 @@ func depositRequirements() []Requirement {
 	}
 }
 
-// everyFate stores one token for every state that a known one can have. The
-// fresh one has the given TTL.
+// everyFate stores one token in every state that a known token can have. The fresh one has the
+// given TTL.
 func (t *T) everyFate(ttl time.Duration) map[driver.VaultState]deposited {
 	t.Helper()
 	all := map[driver.VaultState]deposited{
@@ -47,8 +47,8 @@ func depositTwice(t *T) {
 	}
 }
 
-// unchanged fails the run unless a token is still in this state and, if it is fresh, lasts for its
-// TTL and can be redeemed.
+// unchanged fails the run unless a token is still in this state. A fresh token must also last for
+// its TTL, and be redeemable.
 func (t *T) unchanged(what string, d deposited, state driver.VaultState) {
 	t.Helper()
 	if state != driver.Fresh {
@@ -59,7 +59,7 @@ func (t *T) unchanged(what string, d deposited, state driver.VaultState) {
 	t.redeemed(d)
 }
 
-// life returns the deposit's time as a lease's.
+// life returns a lease with the times of the deposit.
 func (d deposited) life() lease { return lease{sent: d.sent, answered: d.answered} }
 
 func depositUnderUsedDigest(t *T) {
@@ -103,7 +103,7 @@ func depositsOnce(t, other *T) {
 	}
 }
 
-// forgottenIsFree uses half of the digests before Prune has been there.
+// forgottenIsFree reuses half of the digests before Prune has deleted them.
 func forgottenIsFree(t *T) {
 	all := t.forgotten(6)
 	for i, d := range all {

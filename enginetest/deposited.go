@@ -10,14 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An asked is a request for a one-time token, with the proof that the token has its
-// secret.
+// An asked is a request to store a one-time token, with the proof that belongs to its digest.
 type asked struct {
 	driver.DepositRequest
 	proof driver.Proof
 }
 
-// A deposited is a one-time token that the store has taken.
+// A deposited is a one-time token that the store has accepted.
 type deposited struct {
 	asked
 	sent     time.Time // before the request was sent
@@ -35,8 +34,7 @@ func proofOf(secret string) driver.Proof {
 
 func (t *T) vault() driver.Vault { return t.Features.Vault }
 
-// askDeposit returns a request with a By of its own, for a token that is
-// remembered for long.
+// askDeposit returns a request with its own By, for a token with a long Memory.
 func (t *T) askDeposit(secret string, ttl time.Duration) asked {
 	proof := proofOf(secret)
 	return asked{driver.DepositRequest{
@@ -52,7 +50,7 @@ func (t *T) mustDeposit(req asked) deposited {
 	return deposited{asked: req, sent: sent, answered: time.Now()}
 }
 
-// store stores a token that is remembered for long.
+// store stores a token with a long Memory.
 func (t *T) store(secret string, ttl time.Duration) deposited {
 	t.Helper()
 	return t.mustDeposit(t.askDeposit(secret, ttl))
@@ -86,8 +84,7 @@ func (t *T) isState(proof driver.Proof, want driver.VaultState) {
 	t.need(got == want, "Peek: the token is %s, want %s", got, want)
 }
 
-// fresh fails the run unless the token can be redeemed for its payload, and
-// returns for how long.
+// fresh fails the run unless the token is fresh, and returns for how long.
 func (t *T) fresh(d deposited) time.Duration {
 	t.Helper()
 	reply := t.peek(d.proof)
@@ -97,7 +94,7 @@ func (t *T) fresh(d deposited) time.Duration {
 	return reply.ExpiresIn
 }
 
-// handedOut redeems a token, which must be answered with the payload.
+// handedOut redeems a token. The reply must grant it, with the payload.
 func (t *T) handedOut(d deposited, by lockinfo.LeaseID) {
 	t.Helper()
 	reply := t.redeem(d.proof, by)
@@ -105,7 +102,7 @@ func (t *T) handedOut(d deposited, by lockinfo.LeaseID) {
 	t.sameBytes("Redeem", reply.Payload, string(d.Payload))
 }
 
-// redeemed redeems a token as somebody new, who is returned.
+// redeemed redeems a token with a new By, and returns that.
 func (t *T) redeemed(d deposited) lockinfo.LeaseID {
 	t.Helper()
 	by := lockinfo.NewLeaseID()
@@ -113,22 +110,22 @@ func (t *T) redeemed(d deposited) lockinfo.LeaseID {
 	return by
 }
 
-// notHandedOut redeems a token, which must be answered with this state.
+// notHandedOut redeems a token. The reply must not grant it, and contain this state.
 func (t *T) notHandedOut(proof driver.Proof, by lockinfo.LeaseID, want driver.VaultState) {
 	t.Helper()
 	reply := t.redeem(proof, by)
 	t.need(!reply.Granted && reply.State == want, "Redeem: %s, granted %t; want %s, not granted", reply.State, reply.Granted, want)
 }
 
-// revokes revokes a token, which must be answered with this state.
+// revokes revokes a token, whose state must have been before.
 func (t *T) revokes(digest driver.Digest, before driver.VaultState) {
 	t.Helper()
 	got := t.revoke(digest).State
 	t.need(got == before, "Revoke: %s, want %s", got, before)
 }
 
-// tells fails the run unless every request for a token that is not fresh gets this state
-// in its reply, and does not change it.
+// tells fails the run unless the replies to all requests for a used token contain this state and do
+// not change it.
 func (t *T) tells(proof driver.Proof, want driver.VaultState) {
 	t.Helper()
 	for range 2 {
@@ -152,14 +149,14 @@ func atOnce(n int, f func(int)) {
 	wg.Wait()
 }
 
-// A turn is a token that is to be in this state until it turns.
+// A turn is a token and the state that it is in before the change.
 type turn struct {
 	deposited
 	from driver.VaultState
 }
 
-// turns fails the run unless each token is in its state until after since its
-// deposit, no shorter and little longer, and then in another.
+// turns fails the run unless each token changes from its state to the state to when after has
+// passed since its deposit, not earlier and little later.
 func (t *T) turns(after time.Duration, to driver.VaultState, tokens ...turn) {
 	t.Helper()
 	for len(tokens) > 0 {

@@ -24,7 +24,7 @@ func downgradeRequirements() []Requirement {
 	}
 }
 
-// downgrade makes a lease shared and returns the engine's answer.
+// downgrade makes a lease shared and returns the engine's error.
 func (t *T) downgrade(l lease) error {
 	return t.Features.Downgrader.Downgrade(t.Context(), driver.DowngradeRequest{Name: l.Name, LeaseID: l.LeaseID})
 }

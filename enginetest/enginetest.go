@@ -1,6 +1,6 @@
-// Package enginetest is the conformance suite of package driver. An engine that passes it
-// keeps every "must" of the contract that can be seen from outside. An engine that fails
-// learns the name of the rule that it broke.
+// Package enginetest is the conformance suite of package driver. An engine that passes it follows
+// every "must" of the contract that can be observed from outside. For an engine that fails, the
+// suite reports the rule that the engine broke.
 //
 //	func TestConformance(t *testing.T) {
 //		enginetest.Run(t, enginetest.Harness{
@@ -9,12 +9,12 @@
 //		})
 //	}
 //
-// In real time the suite takes about 130 units, and 12 more of an engine with
-// history; in virtual time, none.
+// In real time the suite takes about 130 units, and another 12 for an engine with history. In
+// virtual time it takes no time.
 //
-// The requirements are data. Each names one rule and its invariant in ARCHITECTURE.md, so
-// that the suite itself can be tested: an engine with one known fault must fail exactly
-// the requirements that name the fault.
+// The requirements are data. Each names one rule and its invariant in ARCHITECTURE.md. So the suite
+// itself can be tested: an engine with one known fault must fail exactly the requirements that name
+// the fault.
 package enginetest
 
 import (
@@ -25,16 +25,15 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A Harness tells the suite how to reach one engine.
+// A Harness describes to the suite how to open an engine.
 type Harness struct {
-	// Open returns an engine on an empty store of its own. It is called once
-	// per requirement and once by Run itself. The suite closes the engine,
-	// before any cleanup that Open registered.
+	// Open returns an engine on its own empty store. Run calls it once, and once per requirement.
+	// The suite closes the engine before any cleanup that Open registered.
 	Open func(testing.TB) driver.Engine
 
-	// Join returns another engine on the store of the given one, as another process would
-	// open it. The suite closes it. Nil means that a store has only one engine; the suite
-	// then leaves out the requirements on two.
+	// Join returns another engine on the store of the given engine, like that of another process.
+	// The suite closes it. If Join is nil, the suite leaves out the requirements that need two
+	// engines on a store.
 	Join func(testing.TB, driver.Engine) driver.Engine
 
 	// Unit is the suite's unit of time, at least 20 ms. It must be long compared to a
@@ -49,7 +48,7 @@ type Harness struct {
 
 // A Requirement is one rule of the contract.
 type Requirement struct {
-	Name      string // what an engine does that keeps the rule
+	Name      string // what an engine that follows the rule does
 	Invariant string // the rule's invariant, as "I4"; "" if none
 
 	// Needs reports whether the rule applies to the engine of t; nil means that it
@@ -66,7 +65,7 @@ type Requirement struct {
 // each as a subtest on a store of its own, and logs those that do not apply.
 func Run(t *testing.T, h Harness) { runSome(t, h, func(Requirement) bool { return true }) }
 
-// runSome is Run for the requirements that are wanted.
+// runSome is Run for the requirements for which wanted returns true.
 func runSome(t *testing.T, h Harness, wanted func(Requirement) bool) {
 	var applies map[string]bool
 	h.bubble(t, func(t *testing.T) { applies = Applicable(t, h) })
@@ -102,14 +101,14 @@ func Applicable(tb testing.TB, h Harness) map[string]bool {
 			names[r.Name] = true
 		}
 	}
-	if err := t.Engine.Close(); err != nil { // now, before the requirements' engines close
+	if err := t.Engine.Close(); err != nil { // before the engines of the requirements are closed
 		tb.Errorf("Close: %v", err)
 	}
 	return names
 }
 
-// Check opens an engine of h and fails tb if it breaks the requirement, which
-// is guaranteed to apply to it.
+// Check opens an engine of h and fails tb if the engine breaks the requirement. The caller
+// guarantees that the requirement applies to the engine.
 func (r Requirement) Check(tb testing.TB, h Harness) {
 	tb.Helper()
 	tb.Cleanup(func() {

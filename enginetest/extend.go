@@ -31,8 +31,8 @@ func extendRequirements() []Requirement {
 	}
 }
 
-// extendLengthens checks the store's memory and then its behaviour, since an engine may
-// report an expiry that it does not keep.
+// extendLengthens checks what the store reports and then what it does, because an engine may report
+// an expiry that it does not keep.
 func extendLengthens(t *T) {
 	l := t.take("a", t.units(3))
 	t.mustExtend(l, t.units(10))
@@ -99,8 +99,8 @@ func extendComparesWholeID(t *T) {
 	t.atMost("the lease, after Extend with another digit in its ID,", t.live(l), t.units(8))
 }
 
-// extendComparesToken looks at leases of both kinds, which engines may keep in different
-// ways, twice: what has been extended once may be extended by a shorter way.
+// extendComparesToken checks leases of both kinds, because engines may store them in different
+// ways. It checks each twice, because a second Extend may take a shorter path.
 func extendComparesToken(t *T) {
 	l := t.take("a", t.units(40))
 	leases := []lease{l}
@@ -122,7 +122,7 @@ func extendComparesToken(t *T) {
 	}
 }
 
-// isLost reports whether err says that a lease or place is gone, if it should, and is nil if not.
+// isLost reports whether err is ErrLost if should is true, and nil otherwise.
 func isLost(err error, should bool) bool {
 	return errors.Is(err, driver.ErrLost) == should && (should || err == nil)
 }

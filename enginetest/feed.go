@@ -14,7 +14,7 @@ type feed struct {
 	stop   func()
 }
 
-// feed registers for events, and waits until the engine listens.
+// feed registers for events, and waits for the gap with which a feed begins.
 func (t *T) feed() *feed {
 	t.Helper()
 	f := &feed{events: make(chan lockinfo.HistoryEvent, 1000), seen: map[string]bool{}, began: time.Now()}
@@ -30,7 +30,7 @@ func (t *T) feed() *feed {
 	return f
 }
 
-// soon is how long news may take: in real time ten times as long, for busy machines.
+// soon returns how long an event may take: in real time ten times as long, for busy machines.
 func (t *T) soon() time.Duration {
 	if inVirtualTime(t) {
 		return t.units(8)
@@ -38,8 +38,8 @@ func (t *T) soon() time.Duration {
 	return t.units(80)
 }
 
-// feeds fails the run unless every event of want arrives soon, in that order, and no
-// event of another name. An event may arrive twice.
+// feeds fails the run unless the events of want arrive soon and in this order, and no other events.
+// An event may arrive twice.
 func (t *T) feeds(f *feed, want []lockinfo.HistoryEvent) {
 	t.Helper()
 	for limit := time.After(t.soon()); len(want) > 0; {
@@ -62,7 +62,7 @@ func (t *T) feeds(f *feed, want []lockinfo.HistoryEvent) {
 	}
 }
 
-// feedTells checks which of other's events t receives.
+// feedTells checks the events that t receives of what other does.
 func feedTells(t, other *T) {
 	before := other.take("a", t.units(80))
 	f := t.feed()

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A wrapper is what those who wrap engines write.
+// A wrapper is a typical wrapper of an engine.
 type wrapper struct{ driver.Forward }
 
 // Forwarded returns h with its engines wrapped in driver.Forward, without the given
@@ -25,12 +25,12 @@ func (h Harness) Forwarded(without driver.Capabilities) Harness {
 	return h
 }
 
-// RunForwarded checks what wrappers make of the engine of h. In virtual time it
-// runs the suite through a wrapper that embeds driver.Forward, and once for each
-// flag of the engine through one that switches that flag off.
+// RunForwarded checks wrappers of the engine of h. In virtual time it runs the suite with a wrapper
+// that embeds driver.Forward, and once for each flag of the engine with a wrapper that switches
+// this flag off.
 //
-// In real time it checks only what is required of an engine without the flag,
-// which takes no time. The run with all flags is Run with Harness.Forwarded.
+// In real time it checks only the requirements of an engine without the flag, which takes no time.
+// For all flags, call Run with Harness.Forwarded.
 func RunForwarded(t *testing.T, h Harness) {
 	var with map[string]bool
 	var capable driver.Capabilities
@@ -53,8 +53,8 @@ func RunForwarded(t *testing.T, h Harness) {
 	}
 }
 
-// Flags yields the name of each flag of driver.Capabilities, with capabilities
-// that have no other.
+// Flags yields the name of each flag of driver.Capabilities, with capabilities that have only this
+// flag.
 func Flags(yield func(flag string, only driver.Capabilities) bool) {
 	of := reflect.TypeFor[driver.Capabilities]()
 	for i := range of.NumField() {

@@ -44,7 +44,7 @@ func handsOverAtRelease(t *T) {
 	t.live(next)
 }
 
-// tellsHandedOver fails the run unless reply says that l was handed over to the waiter.
+// tellsHandedOver fails the run unless the reply contains the hand-over of l.
 func (t *T) tellsHandedOver(reply driver.RefreshReply, l lease) {
 	t.Helper()
 	t.want(reply.Err == nil && reply.Outcome == driver.Granted && reply.Token == l.token,
@@ -61,8 +61,8 @@ func handsOverAtCancel(t *T) {
 	t.handed(second)
 }
 
-// handsOverAtExpiry lets leases of several names expire at the same time, of
-// the last one together with the first place.
+// handsOverAtExpiry lets leases of several names expire at the same time. With the last lease the
+// first place expires, too.
 func handsOverAtExpiry(t *T) {
 	var first, second []driver.AcquireRequest
 	for i, waiterTTL := range []int{40, 40, 4, 1} {
@@ -126,8 +126,8 @@ func handedOverEndsWithPlace(t *T) {
 	t.lasts("a lease that was handed over", t.units(4), l, func() time.Duration { return t.live(l) })
 }
 
-// refreshLeavesHandedOver hands the lock to a waiter that hears of nothing, and
-// goes on refreshing its place.
+// refreshLeavesHandedOver hands the lock to a waiter that receives no notice, and continues to
+// refresh its place.
 func refreshLeavesHandedOver(t *T) {
 	holder := t.take("a", t.units(400))
 	deaf := t.queueFor("a", 1, t.units(1))

@@ -59,8 +59,8 @@ func historyRequirements() []Requirement {
 	}
 }
 
-// RunHistory checks the engine of h against the requirements that need
-// Capabilities.History: for an engine whose other requirements are checked without it.
+// RunHistory checks the engine of h against the requirements that need Capabilities.History. It is
+// for an engine whose other requirements are checked without history.
 func RunHistory(t *testing.T, h Harness) {
 	runSome(t, h, func(r Requirement) bool {
 		return slices.ContainsFunc(historyRequirements(), func(of Requirement) bool { return of.Name == r.Name })
@@ -77,26 +77,26 @@ func (t *T) history(name string) []lockinfo.HistoryEvent {
 	return events
 }
 
-// of returns the event that a request should cause, without its times.
+// of returns the event that a request must cause, without its times.
 func of(kind lockinfo.HistoryKind, req driver.AcquireRequest) lockinfo.HistoryEvent {
 	return lockinfo.HistoryEvent{Kind: kind, Name: req.Name, Mode: req.Mode, Holder: req.Holder}
 }
 
-// about is of for an event of a lease.
+// about returns an event of a lease, without its times.
 func about(kind lockinfo.HistoryKind, l lease) lockinfo.HistoryEvent {
 	e := of(kind, l.AcquireRequest)
 	e.Token = l.token
 	return e
 }
 
-// brokenBy is about for a lease that was broken as by breakOf.
+// brokenBy returns the event of a lease that breakOf broke.
 func brokenBy(l lease) lockinfo.HistoryEvent {
 	e := about(lockinfo.HistoryBroken, l)
 	e.Author, e.Reason = author, reason
 	return e
 }
 
-// wrote fails the run unless the history of name is exactly that, and returns it.
+// wrote fails the run unless the history of name consists of these events, and returns it.
 func (t *T) wrote(name string, want ...lockinfo.HistoryEvent) []lockinfo.HistoryEvent {
 	t.Helper()
 	got := t.history(name)
@@ -105,7 +105,7 @@ func (t *T) wrote(name string, want ...lockinfo.HistoryEvent) []lockinfo.History
 	return got
 }
 
-// describeEvents returns events as text, one a line.
+// describeEvents returns events as text, one per line.
 func describeEvents(events []lockinfo.HistoryEvent) (text string) {
 	for _, e := range events {
 		text += describeEvent(e) + "\n"
@@ -113,7 +113,8 @@ func describeEvents(events []lockinfo.HistoryEvent) (text string) {
 	return text
 }
 
-// heldAndReleased are the events of leases that were granted and released, one after the other.
+// heldAndReleased returns the events of leases that were acquired and released, one after the
+// other.
 func heldAndReleased(leases ...lease) (events []lockinfo.HistoryEvent) {
 	for _, l := range leases {
 		events = append(events, about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l))
@@ -127,7 +128,7 @@ func describeEvent(e lockinfo.HistoryEvent) string {
 		e.Kind, e.Name, e.Mode, e.Token, e.Holder, e.Author, e.Reason)
 }
 
-// lasted fails the run unless d is at least least and at most most.
+// lasted fails the run unless d is between least and most.
 func (t *T) lasted(what string, d, least, most time.Duration) {
 	t.Helper()
 	t.want(d >= least-early && d <= most+t.slack(), "%s = %s, want %s to %s", what, d, least, most)

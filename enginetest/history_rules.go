@@ -36,9 +36,8 @@ func historyOfModes(t *T) {
 	t.wrote("d", events...)
 }
 
-// extended takes a name that begins with prefix, and extends the lease from one TTL to
-// another. It takes another name if the lease expires in between, as a pause of the
-// machine can make it.
+// extended acquires a lease of TTL from, of a name that begins with prefix, and extends it to TTL
+// to. It tries another name if the lease expires in between, because the machine may pause.
 func (t *T) extended(prefix string, from, to time.Duration) lease {
 	t.Helper()
 	for i := range 20 {
@@ -96,7 +95,7 @@ func historyOfHandOver(t *T) {
 	t.placed(req, 1)
 	t.wrote("a", about(lockinfo.HistoryAcquired, l), of(lockinfo.HistoryQueued, req))
 	time.Sleep(t.units(1))
-	t.placed(req, 1) // a repeat, by which it waits no less
+	t.placed(req, 1) // a repeat, which does not change since when it waits
 	second := t.queue("a", 2)
 	released := time.Now()
 	t.mustRelease(l)
@@ -207,7 +206,7 @@ func historyKeepsNames(t *T) {
 	}
 }
 
-// eventID is what the ID of an event looks like.
+// eventID matches the ID of an event.
 var eventID = regexp.MustCompile(`^[A-Za-z0-9.:-]{1,64}$`)
 
 func historyNamesEvents(t *T) {

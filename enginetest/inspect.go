@@ -45,7 +45,7 @@ func inspectReportsLease(t *T) {
 	t.wantTTL(l, t.units(8))
 }
 
-// wantTTL checks the TTL of a live lease, if the store knows it.
+// wantTTL checks the TTL of a live lease, if the store reports it.
 func (t *T) wantTTL(l lease, want time.Duration) {
 	t.Helper()
 	h, _ := t.holding(l)
@@ -95,8 +95,8 @@ func inspectReportsQueue(t *T) {
 	}
 }
 
-// queueReported grants holder, gives reqs their places, and checks what Inspect reports
-// about them.
+// queueReported grants holder, queues reqs behind it, and checks what Inspect reports of their
+// places.
 func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireRequest) {
 	t.Helper()
 	t.grant(holder)
@@ -110,7 +110,7 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 	time.Sleep(t.units(1))
 	t.placed(reqs[1], 2)
 	t.placed(reqs[2], 3)
-	t.placed(reqs[0], 1) // which does not change since when
+	t.placed(reqs[0], 1) // a repeat, which does not change since when it waits
 	looked := time.Now()
 	lock := t.inspect(holder.Name)
 	t.need(len(lock.Queue) == len(reqs) && lock.QueueLength == len(reqs), "queue = %+v, length %d, want %d places", lock.Queue, lock.QueueLength, len(reqs))
@@ -152,8 +152,7 @@ func placeKeepsHolder(t *T) {
 	t.sameHolder("the lease that was handed over", h.Holder, t.wholeHolder())
 }
 
-// sameHolder compares holders; no labels and an empty map of labels are the
-// same.
+// sameHolder reports whether two holders are equal. A nil map of labels equals an empty one.
 func sameHolder(a, b lockinfo.Holder) bool {
 	same := maps.Equal(a.Labels, b.Labels)
 	return same && a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Person == b.Person &&

@@ -30,7 +30,7 @@ func keepRequirements() []Requirement {
 	}
 }
 
-// mustKeep releases one lease with KeepFor, which must succeed.
+// mustKeep releases a lease with KeepFor, which must succeed.
 func (t *T) mustKeep(l lease, keepFor time.Duration) {
 	t.Helper()
 	t.must("Release with KeepFor", l.Name, t.end(l, driver.ReleaseRequest{KeepFor: keepFor}))

@@ -46,8 +46,7 @@ func all[V any](t *T, list iter.Seq2[V, error]) iter.Seq[V] {
 	}
 }
 
-// lists fails the run unless List yields exactly the names that begin with
-// prefix.
+// lists fails the run unless List yields exactly the names that begin with prefix.
 func (t *T) lists(prefix string, names []string) {
 	t.Helper()
 	var got []string
@@ -57,7 +56,7 @@ func (t *T) lists(prefix string, names []string) {
 	t.listed("List", got, prefix, names)
 }
 
-// listed fails the run unless got are exactly the names that begin with prefix.
+// listed fails the run unless got contains exactly the names that begin with prefix.
 func (t *T) listed(what string, got []string, prefix string, names []string) {
 	t.Helper()
 	want := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
@@ -169,7 +168,7 @@ func listStopsEarly(t *T) {
 	t.take("after", t.units(40))
 }
 
-// stopsEarly uses two items of a list that has more.
+// stopsEarly leaves the loop over a list after two items, each of which it passes to use.
 func stopsEarly[V any](t *T, list iter.Seq2[V, error], use func(V)) {
 	t.Helper()
 	seen := 0
@@ -187,7 +186,7 @@ func listReportsError(t *T) {
 	reportsError(t, t.Features.Lister.List(t.endedContext(), ""))
 }
 
-// reportsError fails the run unless a list has exactly one error.
+// reportsError fails the run unless a list yields exactly one error.
 func reportsError[V any](t *T, list iter.Seq2[V, error]) {
 	t.Helper()
 	errs := 0

@@ -32,8 +32,8 @@ func (t *T) describeRecord(name string) (driver.RecordInfo, bool) {
 	return r, found
 }
 
-// describes fails the run unless the record of a name is described as this one,
-// and returns how long it lasts.
+// describes fails the run unless DescribeRecord describes this record, and returns how long it
+// lasts.
 func (t *T) describes(name, record string) time.Duration {
 	t.Helper()
 	r, found := t.describeRecord(name)

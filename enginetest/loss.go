@@ -21,7 +21,8 @@ func lossRequirements() []Requirement {
 
 func canTellLosses(t *T) bool { return t.Features.LossTeller != nil }
 
-// listen returns the losses that the engine reports, and a function that stops it.
+// listen returns a channel of the losses that the engine reports, and a function that stops the
+// reports.
 func (t *T) listen() (<-chan driver.Loss, func()) {
 	losses := make(chan driver.Loss, 100)
 	stop := t.Features.LossTeller.OnLoss(func(l driver.Loss) { losses <- l })
@@ -29,18 +30,17 @@ func (t *T) listen() (<-chan driver.Loss, func()) {
 	return losses, stop
 }
 
-// listensByNow waits until an engine that has granted a lease must have begun to
-// listen.
+// listensByNow waits until an engine that has granted a lease must be listening for losses.
 func (t *T) listensByNow() { time.Sleep(t.units(2) + driver.LossStart) }
 
-// hears fails the run unless l is said to be over, soon.
+// hears fails the run unless the engine soon reports the loss of l.
 func (t *T) hears(losses <-chan driver.Loss, l lease) {
 	t.Helper()
 	for limit := time.After(t.units(4)); ; {
 		select {
 		case loss := <-losses:
 			if loss.LeaseID == "" && loss.Err == nil {
-				continue // time to look
+				continue // a report without details
 			}
 			t.want(loss.Name == l.Name && loss.LeaseID == l.LeaseID, "reported the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
 			var broken *lockinfo.BrokenError
@@ -54,7 +54,7 @@ func (t *T) hears(losses <-chan driver.Loss, l lease) {
 	}
 }
 
-// silent fails the run if the engine reported anything but a call to look.
+// silent fails the run if the engine has reported a loss with a lease ID.
 func (t *T) silent(losses <-chan driver.Loss) {
 	t.Helper()
 	time.Sleep(t.slack())

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// AcquireAll takes the locks one after another, and puts everything back as it
-// was if one of them cannot be had. Nobody sees the state between.
+// AcquireAll acquires the locks one after the other. If one of them cannot be acquired, it restores
+// the former state. Other calls never see the state in between.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	for _, req := range reqs {
 		if err := driver.CheckSupport(e.caps, req); err != nil && e.fault != "AcquireAll serves what is not supported" {
@@ -78,8 +78,7 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	return all, nil
 }
 
-// snapshot returns copies of the entries of reqs, after what has ended is
-// settled.
+// snapshot returns copies of the entries of reqs after it has settled them.
 func (e *engine) snapshot(reqs []driver.AcquireRequest, now time.Time) map[string]*entry {
 	before := map[string]*entry{}
 	for _, req := range reqs {
@@ -94,7 +93,7 @@ func (e *engine) snapshot(reqs []driver.AcquireRequest, now time.Time) map[strin
 	return before
 }
 
-// restoreButEvents puts everything back but the events, for a fault.
+// restoreButEvents restores everything except the events, for a fault.
 func (e *engine) restoreButEvents(before map[string]*entry) {
 	for key, n := range before {
 		n.events = e.names[key].events
@@ -102,7 +101,7 @@ func (e *engine) restoreButEvents(before map[string]*entry) {
 	}
 }
 
-// single returns the request that AcquireAll makes of one it was given.
+// single returns the request to acquire for one request of AcquireAll.
 func (e *engine) single(req driver.AcquireRequest) driver.AcquireRequest {
 	switch e.fault {
 	case "AcquireAll drops the holders":
@@ -115,7 +114,7 @@ func (e *engine) single(req driver.AcquireRequest) driver.AcquireRequest {
 	return req
 }
 
-// notAllTaken is the answer of AcquireAll if request i was answered reply.
+// notAllTaken returns the reply of AcquireAll if reply is the reply to request i.
 func (e *engine) notAllTaken(reply driver.AcquireReply, i int, tokens []uint64) driver.AllReply {
 	all := driver.AllReply{Outcome: reply.Outcome, Refused: i, Blocker: reply.Blocker}
 	switch e.fault {

@@ -49,7 +49,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return e.acquire(req, now)
 }
 
-// endOthers ends the lease of req unless this engine was granted it, for a fault.
+// endOthers ends the lease of req if another engine was granted it, for a fault.
 func (e *engine) endOthers(req driver.AcquireRequest) {
 	e.mu.Lock()
 	n := e.names[req.Name]
@@ -85,7 +85,7 @@ func (e *engine) acquire(req driver.AcquireRequest, now time.Time) (driver.Acqui
 	return driver.AcquireReply{Outcome: driver.Granted, Token: l.token}, nil
 }
 
-// pause lets others at the store, for a fault.
+// pause unlocks the store for a while, for a fault.
 func (e *engine) pause(d time.Duration) {
 	e.mu.Unlock()
 	runtime.Gosched()
@@ -93,8 +93,7 @@ func (e *engine) pause(d time.Duration) {
 	e.mu.Lock()
 }
 
-// decided answers a request whose answer does not depend on what is in the
-// way.
+// decided returns the reply to a request if it does not depend on other leases and places.
 func (e *engine) decided(n *entry, req driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, decided bool) {
 	if now.Before(e.tombstones[req.LeaseID]) && (e.fault != "AcquireAll ignores cancels" || !e.allAtOnce) {
 		return driver.AcquireReply{Outcome: driver.Cancelled}, true
@@ -116,8 +115,8 @@ func (e *engine) decided(n *entry, req driver.AcquireRequest, now time.Time) (re
 	return driver.AcquireReply{}, false
 }
 
-// notFirst reports whether a request asks to be the first of its lease ID, and is not: l
-// is the lease of that.
+// notFirst reports whether a request has First although it is not the first of its lease ID. l is
+// the lease of the first request.
 func (e *engine) notFirst(n *entry, l *lease, req driver.AcquireRequest, now time.Time) bool {
 	i := e.place(n, req.LeaseID, "Queue")
 	switch {
@@ -131,7 +130,7 @@ func (e *engine) notFirst(n *entry, l *lease, req driver.AcquireRequest, now tim
 	return true
 }
 
-// check fails if the request may not be made of n.
+// check returns an error if n does not allow the request.
 func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error {
 	v, _ := e.look(n, now)
 	switch there := v.Taken; {
@@ -150,8 +149,8 @@ func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error
 	return err
 }
 
-// look returns what the rules are to see of n, and the lease that ends first.
-// Whatever was not purged counts, even if it is over.
+// look returns what the rules need to know of n, and the lease that ends first. It counts all that
+// was not purged, even if it has expired.
 func (s *store) look(n *entry, now time.Time) (v rules.View, first *lease) {
 	for _, l := range n.leases {
 		mode := s.takes(n.modeOf(l))
@@ -168,7 +167,7 @@ func (s *store) look(n *entry, now time.Time) (v rules.View, first *lease) {
 	return v, first
 }
 
-// takes returns the mode of which a request with this mode is granted a lease.
+// takes returns the mode of the lease that a request with this mode is granted.
 func (s *store) takes(mode lockinfo.Mode) lockinfo.Mode {
 	if s.fault == "every request takes one permit" {
 		return withPermits(mode, 1)
@@ -176,7 +175,7 @@ func (s *store) takes(mode lockinfo.Mode) lockinfo.Mode {
 	return mode
 }
 
-// withPermits returns the mode with another number of permits, if it has any.
+// withPermits returns a semaphore mode with another number of permits, and any other mode as it is.
 func withPermits(mode lockinfo.Mode, n int) lockinfo.Mode {
 	if mode.Limit() == 0 {
 		return mode
@@ -187,12 +186,12 @@ func withPermits(mode lockinfo.Mode, n int) lockinfo.Mode {
 // modeOf returns the mode of a lease.
 func (n *entry) modeOf(l *lease) lockinfo.Mode {
 	if n.mode.Limit() == 0 && l.req.Mode.Limit() == 0 {
-		return n.mode // of all: Downgrade changes it
+		return n.mode // of all leases: Downgrade changes it
 	}
 	return l.req.Mode
 }
 
-// mustWait reports whether somebody else has a place.
+// mustWait reports whether the request must wait behind a place.
 func (e *engine) mustWait(n *entry, req driver.AcquireRequest) bool {
 	switch {
 	case e.fault == "unqueued requests barge" && !req.Queue && !e.allAtOnce,
@@ -205,7 +204,7 @@ func (e *engine) mustWait(n *entry, req driver.AcquireRequest) bool {
 	return len(n.queue) > 0
 }
 
-// fits reports whether a request may be granted beside the leases of n.
+// fits reports whether a request may be granted together with the leases of n.
 func (s *store) fits(n *entry, req driver.AcquireRequest, now time.Time) bool {
 	v, _ := s.look(n, now)
 	mode := s.takes(req.Mode)
@@ -229,7 +228,7 @@ func (s *store) fits(n *entry, req driver.AcquireRequest, now time.Time) bool {
 	return v.Fits(mode)
 }
 
-// grant records a lease for req until expiry.
+// grant adds a lease for req that lasts until expiry.
 func (s *store) grant(n *entry, req driver.AcquireRequest, now, expiry time.Time) *lease {
 	switch s.fault {
 	case "expires a tenth early":
@@ -258,7 +257,7 @@ func (s *store) grant(n *entry, req driver.AcquireRequest, now, expiry time.Time
 	return l
 }
 
-// nextToken draws the token of a grant.
+// nextToken returns the token of a new grant.
 func (s *store) nextToken(n *entry, req driver.AcquireRequest, now time.Time) uint64 {
 	clock, minToken := uint64(now.UnixMicro()), req.MinToken
 	switch s.fault {
@@ -271,7 +270,7 @@ func (s *store) nextToken(n *entry, req driver.AcquireRequest, now time.Time) ui
 	if s.fault == "tokens leave no room" {
 		step = 1
 	}
-	token := max(n.last+step, rules.LeastToken(clock, minToken)) // rules.NextToken, past MaxToken as well
+	token := max(n.last+step, rules.LeastToken(clock, minToken)) // like rules.NextToken, but even past MaxToken
 	switch s.fault {
 	case "tokens are all alike":
 		token = 1
@@ -284,7 +283,7 @@ func (s *store) nextToken(n *entry, req driver.AcquireRequest, now time.Time) ui
 	return token
 }
 
-// repeat answers an acquire of a live lease's own ID.
+// repeat returns the reply to a repeated acquire of a live lease.
 func (e *engine) repeat(n *entry, l *lease, req driver.AcquireRequest, now time.Time) driver.AcquireReply {
 	switch expiry := now.Add(req.TTL); {
 	case e.fault == "repeat shortens":
@@ -307,7 +306,7 @@ func (e *engine) repeat(n *entry, l *lease, req driver.AcquireRequest, now time.
 	return driver.AcquireReply{Outcome: driver.Granted, Token: l.token}
 }
 
-// refuse answers a request that has to wait.
+// refuse returns the reply to a request that must wait.
 func (e *engine) refuse(n *entry, req driver.AcquireRequest, now time.Time) driver.AcquireReply {
 	if e.fault == "refusal lengthens the lease in the way" && req.TTL > 10*time.Second && !req.Queue && len(n.leases) > 0 {
 		n.leases[0].expiry = now.Add(req.TTL)
@@ -366,7 +365,7 @@ func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 	return reply
 }
 
-// holding returns what people are shown of a lease.
+// holding returns the description of a lease.
 func (s *store) holding(n *entry, l *lease, now time.Time) lockinfo.Holding {
 	h := lockinfo.Holding{
 		LeaseID: l.req.LeaseID, Token: l.token, Mode: n.modeOf(l), Holder: s.holder(l.req),
@@ -378,7 +377,7 @@ func (s *store) holding(n *entry, l *lease, now time.Time) lockinfo.Holding {
 	return h
 }
 
-// holder returns what may be shown of the holder of req.
+// holder returns a copy of the holder of req.
 func (s *store) holder(req driver.AcquireRequest) lockinfo.Holder {
 	h := req.Holder
 	if s.fault != "holder is not copied" {

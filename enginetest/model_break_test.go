@@ -47,7 +47,7 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 	return all, nil
 }
 
-// isBroken reports whether req is about l.
+// isBroken reports whether req ends l.
 func (s *store) isBroken(l *lease, req driver.BreakRequest) bool {
 	switch s.fault {
 	case "Break opens what is kept closed":
@@ -75,7 +75,7 @@ func (s *store) isBroken(l *lease, req driver.BreakRequest) bool {
 	return req.Hits(l.token, l.released)
 }
 
-// breakLease ends l, records that and tells everybody.
+// breakLease ends l, records the break and reports the loss.
 func (e *engine) breakLease(n *entry, l *lease, req driver.BreakRequest, now time.Time) {
 	b := broken{at: now, Broken: lockinfo.Broken{
 		ID: req.ID, LeaseID: l.req.LeaseID, Token: l.token, Mode: n.modeOf(l), Holder: e.holder(l.req),
@@ -144,7 +144,7 @@ func (s *store) remembered(b broken, now time.Time) lockinfo.Broken {
 	return b.Broken
 }
 
-// forgetBreaks takes out the records that are too old.
+// forgetBreaks removes the records that are too old.
 func (s *store) forgetBreaks(n *entry, now time.Time) {
 	memory := driver.BreakMemory
 	switch s.fault {
@@ -159,7 +159,7 @@ func (s *store) forgetBreaks(n *entry, now time.Time) {
 	n.broken = slices.DeleteFunc(n.broken, func(b broken) bool { return now.Sub(b.at) >= memory })
 }
 
-// A listener is one client's interest in losses.
+// A listener is a callback for losses, registered through one engine.
 type listener struct {
 	engine *engine
 	told   func(driver.Loss)
@@ -179,7 +179,7 @@ func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	}
 }
 
-// tellLoss tells everybody of a loss; e.mu is guaranteed to be held.
+// tellLoss reports a loss to the listeners. The caller holds e.mu.
 func (e *engine) tellLoss(loss driver.Loss) {
 	switch e.fault {
 	case "Break tells nobody":

@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A chronicle is what a store keeps for histories and feeds.
+// A chronicle contains what a store keeps for histories and feeds.
 type chronicle struct {
-	by     *engine // which has the store
-	number int     // of the events that were written
+	by     *engine // the engine that has the store locked
+	number int     // the number of events that were recorded
 	feeds  []*feed
-	unsaid []lockinfo.HistoryEvent // until AcquireAll is sure of them
+	unsaid []lockinfo.HistoryEvent // events that AcquireAll may still have to remove
 }
 
-// A written is an event of a name.
+// A written is a recorded event of a name.
 type written struct {
 	lockinfo.HistoryEvent
-	by *engine // which wrote it, for its fault
+	by *engine // the engine that recorded it, for a fault
 	at time.Time
 }
 
-// A feed is one client's interest in events.
+// A feed is a callback for events, registered through one engine.
 type feed struct {
 	engine *engine
 	told   func(lockinfo.HistoryEvent)
 }
 
-// noteLease writes what became of l.
+// noteLease records an event of l.
 func (s *store) noteLease(kind lockinfo.HistoryKind, n *entry, l *lease, now time.Time) {
 	e := lockinfo.HistoryEvent{Kind: kind, Mode: n.modeOf(l), Token: l.token, Holder: s.holder(l.req)}
 	switch {
@@ -55,7 +55,7 @@ func (s *store) noteLease(kind lockinfo.HistoryKind, n *entry, l *lease, now tim
 	s.note(n, e, l.req.LeaseID, now)
 }
 
-// noteEnd writes that l was given back.
+// noteEnd records that l was released.
 func (s *store) noteEnd(n *entry, l *lease, req driver.ReleaseRequest, now time.Time) {
 	kind := lockinfo.HistoryReleased
 	if req.Lost && s.fault != "loss is written as a release" || s.fault == "every release is written as a loss" {
@@ -64,7 +64,7 @@ func (s *store) noteEnd(n *entry, l *lease, req driver.ReleaseRequest, now time.
 	s.noteLease(kind, n, l, now)
 }
 
-// noteHandOver writes that p became l.
+// noteHandOver records that p became l.
 func (s *store) noteHandOver(n *entry, p *place, l *lease, now time.Time) {
 	e := lockinfo.HistoryEvent{Kind: lockinfo.HistoryHandedOver, Mode: n.modeOf(l), Token: l.token, Holder: s.holder(p.req), Waited: now.Sub(p.since)}
 	switch s.fault {
@@ -76,7 +76,7 @@ func (s *store) noteHandOver(n *entry, p *place, l *lease, now time.Time) {
 	s.note(n, e, p.req.LeaseID, now)
 }
 
-// noteBreak writes that l was taken away.
+// noteBreak records that l was broken.
 func (s *store) noteBreak(n *entry, l *lease, req driver.BreakRequest, now time.Time) {
 	e := lockinfo.HistoryEvent{
 		Kind: lockinfo.HistoryBroken, Mode: n.modeOf(l), Token: l.token, Holder: s.holder(l.req),
@@ -95,7 +95,7 @@ func (s *store) noteBreak(n *entry, l *lease, req driver.BreakRequest, now time.
 	s.note(n, e, l.req.LeaseID, now)
 }
 
-// notePlace writes that p was given, or has ended without a lease.
+// notePlace records that p was created, or that it ended without a lease.
 func (s *store) notePlace(kind lockinfo.HistoryKind, n *entry, p *place, now time.Time) {
 	e := lockinfo.HistoryEvent{Kind: kind, Mode: p.req.Mode, Holder: s.holder(p.req)}
 	if kind == lockinfo.HistoryGaveUp {
@@ -110,7 +110,7 @@ func (s *store) notePlace(kind lockinfo.HistoryKind, n *entry, p *place, now tim
 	s.note(n, e, p.req.LeaseID, now)
 }
 
-// note writes an event, and tells it unless it may have to be taken back.
+// note records an event, and reports it unless it may have to be removed.
 func (s *store) note(n *entry, e lockinfo.HistoryEvent, id lockinfo.LeaseID, now time.Time) {
 	if !s.caps.History {
 		return
@@ -146,7 +146,7 @@ func (s *store) note(n *entry, e lockinfo.HistoryEvent, id lockinfo.LeaseID, now
 	}
 }
 
-// say tells what is written for good.
+// say reports the events that are final.
 func (s *store) say() {
 	for _, e := range s.unsaid {
 		switch s.fault {
@@ -165,7 +165,8 @@ func (s *store) say() {
 	s.unsaid = nil
 }
 
-// tellEvent tells one feed of one event; chatty, that is late and twice.
+// tellEvent reports an event to a feed. If the store is chatty, it reports the event late and
+// twice.
 func (s *store) tellEvent(f *feed, e lockinfo.HistoryEvent) {
 	if !s.chatty {
 		f.told(e)
@@ -184,7 +185,7 @@ func (s *store) tellEvent(f *feed, e lockinfo.HistoryEvent) {
 	}
 }
 
-// forgetEvents takes out the events that are too old.
+// forgetEvents removes the events that are too old.
 func (s *store) forgetEvents(n *entry, now time.Time) {
 	memory := driver.HistoryMemory
 	switch s.fault {

@@ -24,7 +24,7 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 	return e.describe(name, e.looked(name, now), now), nil
 }
 
-// describe returns what Inspect says of n.
+// describe returns what Inspect reports of n.
 func (s *store) describe(name string, n *entry, now time.Time) lockinfo.LockState {
 	lock := lockinfo.LockState{Name: name, LastToken: n.last, QueueLength: len(n.queue)}
 	if s.fault == "Inspect forgets the token of a free name" && len(n.leases) == 0 {
@@ -84,7 +84,7 @@ func (s *store) describe(name string, n *entry, now time.Time) lockinfo.LockStat
 	return lock
 }
 
-// Diagnose has no findings: nothing is wrong with the model's store.
+// Diagnose returns no findings.
 func (e *engine) Diagnose(ctx context.Context, _ driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	if _, err := e.enterFor(ctx, e.caps.Diagnose, "Diagnose"); err != nil {
 		return driver.Diagnosis{}, err
@@ -165,7 +165,7 @@ func (s *store) matches(name, prefix string) bool {
 	return strings.HasPrefix(name, prefix)
 }
 
-// matchesAny compares as a pattern would in which ? stands for any character.
+// matchesAny reports whether name begins with the pattern prefix, in which ? matches any character.
 func matchesAny(name, prefix string) bool {
 	for i := range len(prefix) {
 		if i >= len(name) || prefix[i] != '?' && name[i] != prefix[i] {

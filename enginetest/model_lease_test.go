@@ -140,7 +140,7 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return nil
 }
 
-// release ends a live lease, or keeps it closed.
+// release ends a live lease. With KeepFor it keeps the name closed.
 func (e *engine) release(n *entry, l *lease, req driver.ReleaseRequest, now time.Time) {
 	if req.KeepFor > 0 && e.fault != "KeepFor is ignored" {
 		l.released, l.expiry = true, now.Add(req.KeepFor)
@@ -164,7 +164,7 @@ func (e *engine) release(n *entry, l *lease, req driver.ReleaseRequest, now time
 	}
 }
 
-// bury leaves a tombstone for the lease ID of req.
+// bury creates a tombstone for the lease ID of req.
 func (e *engine) bury(req driver.ReleaseRequest, found bool, now time.Time) {
 	switch {
 	case e.fault == "no tombstone with KeepFor" && req.KeepFor > 0:

@@ -56,7 +56,7 @@ func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 	}
 }
 
-// recorded returns the names that ListRecords looks at.
+// recorded returns the names whose records ListRecords describes.
 func (e *engine) recorded(ctx context.Context, prefix string) (names []string, err error) {
 	now, err := e.enterFor(ctx, e.caps.Records, "ListRecords")
 	if err != nil {

@@ -44,8 +44,7 @@ func (e *engine) Prune(ctx context.Context, limit int) (deleted int, more bool, 
 	return deleted, more, nil
 }
 
-// useless reports whether the payload of a token can be deleted, and whether
-// the token can.
+// useless reports whether the payload of a token can be deleted, and whether the whole token can.
 func (s *store) useless(d *deposit, now time.Time) (payload, all bool) {
 	if s.fault == "Prune does nothing" {
 		return false, false
@@ -69,7 +68,7 @@ func (s *store) useless(d *deposit, now time.Time) (payload, all bool) {
 	return payload && !all && d.payload != nil, all
 }
 
-// SelfPruning says what the store does by itself. Nobody sees it do so.
+// SelfPruning reports whether the store deletes tokens by itself, which cannot be observed.
 func (e *engine) SelfPruning() bool {
 	switch e.fault {
 	case "SelfPruning leaves work to Prune":

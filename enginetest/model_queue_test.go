@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// serve hands the lock over to whose turn it is.
+// serve hands the lock over to the places at the head of the queue.
 func (e *engine) serve(n *entry, now time.Time) {
 	for i := 0; i < len(n.queue); {
 		p := n.queue[i]
@@ -32,7 +32,7 @@ func (e *engine) serve(n *entry, now time.Time) {
 	}
 }
 
-// handOver grants the request of a place.
+// handOver grants p a lease.
 func (e *engine) handOver(n *entry, p *place, now time.Time) {
 	expiry := p.until
 	switch e.fault {
@@ -85,7 +85,7 @@ func (s *store) place(n *entry, id lockinfo.LeaseID, method string) int {
 	return slices.IndexFunc(n.queue, func(p *place) bool { return s.same(p.req.LeaseID, id, method) })
 }
 
-// enqueue keeps a place for req and returns it.
+// enqueue creates or renews the place of req, and returns its number.
 func (e *engine) enqueue(n *entry, req driver.AcquireRequest, now time.Time) int {
 	i := e.place(n, req.LeaseID, "Queue")
 	if i >= 0 && e.fault == "repeat goes to the end of the queue" {
@@ -189,7 +189,7 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 	return reply, nil
 }
 
-// vacate gives up a place whose waiter does not want it any more.
+// vacate gives up a place that its waiter no longer wants.
 func (e *engine) vacate(n *entry, id lockinfo.LeaseID, now time.Time) driver.AcquireReply {
 	if e.fault != "Refresh for nothing keeps the place" {
 		e.leave(n, id, now)
@@ -200,7 +200,7 @@ func (e *engine) vacate(n *entry, id lockinfo.LeaseID, now time.Time) driver.Acq
 	return e.blocker(n, now)
 }
 
-// refreshLost answers if there is neither place nor lease.
+// refreshLost returns the reply if id has neither a place nor a lease.
 func (e *engine) refreshLost(n *entry, req driver.RefreshRequest, now time.Time) (driver.AcquireReply, error) {
 	again := driver.AcquireRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.WaiterTTL, WaiterTTL: req.WaiterTTL}
 	switch {
@@ -214,12 +214,12 @@ func (e *engine) refreshLost(n *entry, req driver.RefreshRequest, now time.Time)
 	return driver.AcquireReply{}, driver.ErrLost
 }
 
-// A watch is one waiter's interest in one lease ID.
+// A watch receives the notices of one lease ID.
 type watch struct {
 	engine *engine
 	id     lockinfo.LeaseID
 	c      chan driver.Notice
-	deaf   bool // until its request was answered, for a fault
+	deaf   bool // until the reply to its request, for a fault
 }
 
 func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch {
@@ -233,12 +233,12 @@ func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch {
 	return w
 }
 
-// tell sends news to the watches of id; e.mu is guaranteed to be held.
+// tell sends a notice to the watches of id. The caller holds e.mu.
 func (e *engine) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	if e.chatty {
 		e.told++
 		for _, d := range []time.Duration{300 * time.Millisecond, 400 * time.Millisecond} {
-			d += time.Duration(e.told) * time.Microsecond // messages keep their order
+			d += time.Duration(e.told) * time.Microsecond // keeps the messages in order
 			time.AfterFunc(d, func() {
 				e.mu.Lock()
 				defer e.mu.Unlock()

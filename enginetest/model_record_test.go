@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A record is what Complete stored.
+// A record is a record that Complete stored.
 type record struct {
 	by     lockinfo.LeaseID
 	data   []byte
@@ -79,7 +79,7 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	return nil
 }
 
-// keep stores the record of a lease that is live.
+// keep stores the record of a live lease.
 func (e *engine) keep(n *entry, req driver.CompleteRequest, now time.Time) {
 	r := &record{by: req.LeaseID, data: e.in(req.Record), expiry: now.Add(req.Retention)}
 	if n.record != nil {
@@ -101,7 +101,7 @@ func (e *engine) keep(n *entry, req driver.CompleteRequest, now time.Time) {
 	n.record = r
 }
 
-// giveUp ends the places of those who only want the work done once.
+// giveUp ends the places of requests with Once.
 func (e *engine) giveUp(n *entry, now time.Time) {
 	if e.fault == "Complete keeps the places" {
 		return
@@ -119,7 +119,7 @@ func (e *engine) giveUp(n *entry, now time.Time) {
 	})
 }
 
-// in returns what is stored of data.
+// in returns the bytes that the store keeps for data.
 func (s *store) in(data []byte) []byte {
 	switch s.fault {
 	case "record is not copied":
@@ -132,7 +132,7 @@ func (s *store) in(data []byte) []byte {
 	return bytes.Clone(data)
 }
 
-// out returns what is given of stored data.
+// out returns the bytes of a reply for stored data.
 func (s *store) out(data []byte) []byte {
 	if s.fault == "record is given by reference" {
 		return data

@@ -12,18 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A store is what engines of the model have in common. With fault empty it
-// keeps the whole contract; any other value names the one rule it breaks.
-// Each fault is one condition at the place that keeps the rule.
+// A store is the state that engines of the model share. With an empty fault it follows the whole
+// contract. Any other fault names the one rule that it breaks. Each fault is one condition at the
+// place that enforces the rule.
 type store struct {
 	fault string
 	caps  driver.Capabilities
 
-	// What the contract leaves open. Eager: every method notices expiries, not
-	// only Acquire and Refresh. Chatty: all news comes some time later and
-	// twice, with calls to look between. Narrow: AcquireAll needs names with a
-	// tag. Tidy: one-time tokens need no Prune. Tokenless: the server turns out
-	// to keep none.
+	// Choices that the contract allows. Eager: every method notices expiries, not only Acquire and
+	// Refresh. Chatty: all notices arrive late and twice, with requests to look in between. Narrow:
+	// AcquireAll needs names with a tag. Tidy: one-time tokens need no Prune. Tokenless: the server
+	// turns out to support no one-time tokens.
 	eager, chatty, narrow, tidy, tokenless bool
 
 	mu         sync.Mutex // guards the rest
@@ -34,23 +33,23 @@ type store struct {
 	listeners  []*listener
 	chronicle
 	told      int  // how many messages were sent, if chatty
-	allAtOnce bool // AcquireAll is under way, for its faults
+	allAtOnce bool // AcquireAll is under way, for faults
 }
 
-// An entry is what the store has under one name.
+// An entry is the state of one name.
 type entry struct {
 	name   string
 	events []written // the oldest first
 	last   uint64
-	mode   lockinfo.Mode // of the leases
+	mode   lockinfo.Mode // the mode of the leases
 	leases []*lease
 	queue  []*place
 	record *record
 	broken []broken // the latest last
-	leaked int      // permits that never come back, for the fault
+	leaked int      // permits that are never released, for a fault
 }
 
-// A lease is a request that was granted.
+// A lease is a granted request.
 type lease struct {
 	req      driver.AcquireRequest
 	token    uint64
@@ -58,15 +57,15 @@ type lease struct {
 	expiry   time.Time
 	released bool
 	extended bool
-	by       *engine // which granted it, for its fault
+	by       *engine // the engine that granted it, for a fault
 }
 
-// A place is a request that waits.
+// A place is a waiting request.
 type place struct {
 	req   driver.AcquireRequest
 	since time.Time
 	until time.Time
-	by    *engine // which asked first, for its fault
+	by    *engine // the engine of the first request, for a fault
 }
 
 func newStore(fault string, caps driver.Capabilities) *store {
@@ -85,7 +84,8 @@ type engine struct {
 	closed bool // guarded by store.mu
 }
 
-// enter locks the store and returns the present time, or fails without.
+// enter locks the store and returns the present time. If it returns an error, the store is not
+// locked.
 func (e *engine) enter(ctx context.Context) (time.Time, error) {
 	if ctx.Err() != nil && e.fault != "ended context is ignored" {
 		return time.Time{}, ctx.Err()
@@ -99,8 +99,7 @@ func (e *engine) enter(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// enterFor is enter for a method that needs a flag. Without it the store is not
-// asked.
+// enterFor is enter for a method that needs a flag. Without the flag it does not use the store.
 func (e *engine) enterFor(ctx context.Context, flag bool, method string) (time.Time, error) {
 	err := e.unsupported(flag, method)
 	if err == nil || e.fault == method+" asks the store first" && ctx.Err() != nil {
@@ -109,7 +108,7 @@ func (e *engine) enterFor(ctx context.Context, flag bool, method string) (time.T
 	return time.Time{}, err
 }
 
-// unsupported returns an error unless flag is set, which method needs.
+// unsupported returns an error unless flag, which method needs, is set.
 func (s *store) unsupported(flag bool, method string) error {
 	if flag || s.fault == method+" needs no flag" {
 		return nil
@@ -149,7 +148,7 @@ func (e *engine) Close() error {
 	return nil
 }
 
-// purged returns the state of name as of now: without what has ended.
+// purged returns the present state of name, without everything that has ended.
 func (s *store) purged(name string, now time.Time) *entry {
 	n := s.names[s.key(name)]
 	if n == nil {
@@ -184,7 +183,7 @@ func (s *store) purged(name string, now time.Time) *entry {
 	return n
 }
 
-// ended reports whether l, a lease of n, is over.
+// ended reports whether l, a lease of n, has expired.
 func (s *store) ended(n *entry, l *lease, now time.Time) bool {
 	if now.Before(l.expiry) ||
 		s.fault == "exclusive leases never expire" && n.mode == lockinfo.Exclusive && !l.released ||
@@ -207,8 +206,8 @@ func (s *store) ended(n *entry, l *lease, now time.Time) bool {
 	return true
 }
 
-// settled returns the state of name as of now, with the lock handed over to
-// whose turn it is.
+// settled returns the present state of name after it has handed the lock over to the waiters whose
+// turn it is.
 func (e *engine) settled(name string, now time.Time) *entry {
 	n := e.purged(name, now)
 	if e.fault == "place that is over is handed the lock" {
@@ -222,7 +221,7 @@ func (e *engine) settled(name string, now time.Time) *entry {
 	return n
 }
 
-// looked is settled for a method that need not notice an expiry.
+// looked returns the present state of name for a method that need not hand the lock over.
 func (e *engine) looked(name string, now time.Time) *entry {
 	if e.eager {
 		return e.settled(name, now)
@@ -246,7 +245,7 @@ func (s *store) key(name string) string {
 	return name
 }
 
-// find returns the live lease of id for a method.
+// find returns the live lease of id for a method, or nil.
 func (s *store) find(n *entry, id lockinfo.LeaseID, method string) *lease {
 	for _, l := range n.leases {
 		if !s.same(l.req.LeaseID, id, method) {
@@ -271,7 +270,7 @@ func (s *store) same(a, b lockinfo.LeaseID, method string) bool {
 	return a == b
 }
 
-// end takes a lease out.
+// end removes a lease.
 func (s *store) end(n *entry, l *lease) {
 	n.leases = slices.DeleteFunc(n.leases, func(other *lease) bool { return other == l })
 }

@@ -17,7 +17,7 @@ type deposit struct {
 	expiry  time.Time
 	forget  time.Time
 	state   driver.VaultState // Fresh, Redeemed or Revoked
-	taker   lockinfo.LeaseID  // who redeemed it
+	taker   lockinfo.LeaseID  // By of its Redeem
 	taken   time.Time
 }
 
@@ -38,7 +38,7 @@ func (e *engine) enterVault(ctx context.Context, method string) (time.Time, erro
 	return now, err
 }
 
-// under returns what the store has under a digest, and where.
+// under returns the token of a digest, or nil, and its key.
 func (e *engine) under(digest driver.Digest) (d *deposit, key string) {
 	key = string(digest)
 	switch e.fault {
@@ -50,7 +50,7 @@ func (e *engine) under(digest driver.Digest) (d *deposit, key string) {
 	return e.deposits[key], key
 }
 
-// stateAt returns what has become of a token.
+// stateAt returns the state of a token.
 func (s *store) stateAt(d *deposit, now time.Time) driver.VaultState {
 	if d == nil {
 		return driver.Unknown
@@ -119,8 +119,8 @@ func (e *engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	return nil
 }
 
-// depositAgain answers a deposit under a digest that is in use, unless it is
-// to replace the token.
+// depositAgain returns the reply to a deposit under a digest that is in use. done is false if the
+// deposit must replace the token.
 func (e *engine) depositAgain(
 	d *deposit, req driver.DepositRequest, state driver.VaultState, now time.Time,
 ) (done bool, err error) {
@@ -162,7 +162,7 @@ func (e *engine) depositAgain(
 	return true, nil
 }
 
-// newDeposit returns the fresh token of a request.
+// newDeposit returns the fresh token for a request.
 func (s *store) newDeposit(req driver.DepositRequest, now time.Time) *deposit {
 	expiry := now.Add(req.TTL)
 	switch s.fault {
@@ -219,7 +219,7 @@ func (e *engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 	return reply, nil
 }
 
-// repeats reports whether req is a Redeem that is to be answered again.
+// repeats reports whether req is a repeated Redeem that must be granted again.
 func (s *store) repeats(d *deposit, req driver.RedeemRequest, state driver.VaultState, now time.Time) bool {
 	if s.fault == "repeat of Redeem outlives the token" && state == driver.Unknown && d.state == driver.Redeemed {
 		state = driver.Redeemed
@@ -245,7 +245,7 @@ func (s *store) repeats(d *deposit, req driver.RedeemRequest, state driver.Vault
 	return repeat
 }
 
-// notGranted answers a Redeem that is refused.
+// notGranted returns the reply to a refused Redeem.
 func (s *store) notGranted(d *deposit, req driver.RedeemRequest, state driver.VaultState) driver.VaultReply {
 	reply := driver.VaultReply{State: state}
 	switch {

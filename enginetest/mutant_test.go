@@ -24,14 +24,14 @@ var everything = driver.Capabilities{
 	AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
 }
 
-// remembering are the capabilities of an engine that can do everything and has history.
+// remembering contains everything and history.
 var remembering = func() driver.Capabilities {
 	c := everything
 	c.History = true
 	return c
 }()
 
-// bare are the capabilities of an engine that has no modes and no queue.
+// bare contains the capabilities of an engine without modes and queue.
 var bare = driver.Capabilities{AcquireAll: true, OneTime: true}
 
 // harness returns a harness for the model with the given fault.
@@ -56,14 +56,13 @@ func harness(fault string, caps driver.Capabilities) enginetest.Harness {
 	}
 }
 
-// modelMaxTTL is longer than any TTL in the suite, but for those that try it.
+// modelMaxTTL is longer than all TTLs in the suite, except in the tests of MaxTTL.
 const modelMaxTTL = 24 * time.Hour
 
-// plain hides the methods of an engine that not every engine has.
+// plain hides the optional methods of an engine.
 type plain struct{ driver.Engine }
 
-// TestModel checks that right engines pass, whatever they make of what the
-// contract leaves open.
+// TestModel checks that correct engines pass, with every choice that the contract allows.
 func TestModel(t *testing.T) {
 	for _, variant := range []struct {
 		name string
@@ -96,7 +95,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestModelBehindForward checks that right engines pass as wrappers hand them on.
+// TestModelBehindForward checks that correct engines pass behind wrappers.
 func TestModelBehindForward(t *testing.T) {
 	for name, caps := range map[string]driver.Capabilities{
 		"everything": remembering, "no modes and no one-time tokens": bare, "nothing": {}, "short leases only": {Shared: true, MaxTTL: modelMaxTTL},
@@ -105,8 +104,8 @@ func TestModelBehindForward(t *testing.T) {
 	}
 }
 
-// TestSuiteIsQuick checks what the documentation of the suite says of its
-// duration in real time: the waiting, since the rest is up to the store.
+// TestSuiteIsQuick checks the duration in real time that the documentation of the suite promises.
+// It counts only the waiting, because the rest depends on the store.
 func TestSuiteIsQuick(t *testing.T) {
 	suiteIsQuick(t, everything, 131)
 	suiteIsQuick(t, remembering, 143)
@@ -123,9 +122,8 @@ func suiteIsQuick(t *testing.T, caps driver.Capabilities, units time.Duration) {
 		})
 	}
 	enginetest.Run(t, h)
-	// One requirement waits for TombstoneTTL in virtual time, and 4 units in
-	// real time. Others wait for RedeemGrace, BreakMemory and HistoryMemory, in
-	// virtual time only.
+	// One requirement waits for TombstoneTTL in virtual time, and for 4 units in real time. Others
+	// wait for RedeemGrace, BreakMemory and HistoryMemory, only in virtual time.
 	total += 4*h.Unit - (driver.TombstoneTTL - time.Second) - (driver.RedeemGrace + time.Second) - driver.BreakMemory
 	if caps.History {
 		total -= 2 * driver.HistoryMemory
@@ -156,26 +154,25 @@ func failing(t *testing.T, h enginetest.Harness) []string {
 	return names
 }
 
-// fails reports whether f fails the testing.TB it is given or panics.
+// fails reports whether f fails its testing.TB or panics.
 func fails(t *testing.T, f func(testing.TB)) bool {
 	r := faketest.New(t)
 	r.Do(func() { f(r) })
 	return r.Failed()
 }
 
-// A mutant is a model with one fault, and the requirements that it fails:
-// these and no others.
+// A mutant is a model with one fault, and exactly the requirements that it fails.
 type mutant struct {
 	fault string
 	plain bool // without capabilities
 	short bool // with a MaxTTL
 	past  bool // with history
-	bare  bool // with methods only, and a server that lacks one-time tokens
+	bare  bool // with the capabilities of bare
 	want  []string
 }
 
-// mutants are in files that are called like those of the model that have
-// their faults.
+// mutants contains the mutants of all faults. Each file of mutants has the name of the model's file
+// that contains their faults.
 var mutants = slices.Concat(
 	storeMutants,
 	acquireMutants,
@@ -193,8 +190,8 @@ var mutants = slices.Concat(
 	capabilityMutants,
 )
 
-// TestSuiteCatchesMutants checks the suite itself: an engine with one fault
-// must fail exactly the requirements that name it.
+// TestSuiteCatchesMutants checks the suite itself: an engine with one fault must fail exactly the
+// requirements that name the fault.
 func TestSuiteCatchesMutants(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.fault, func(t *testing.T) {
@@ -221,8 +218,8 @@ func TestSuiteCatchesMutants(t *testing.T) {
 	}
 }
 
-// TestEveryFaultIsTried checks that the model knows no fault that no mutant
-// has: it would be code that nothing runs.
+// TestEveryFaultIsTried checks that each fault of the model has a mutant. Otherwise its code would
+// never run.
 func TestEveryFaultIsTried(t *testing.T) {
 	files, err := filepath.Glob("model*_test.go")
 	if err != nil || len(files) == 0 {
@@ -246,14 +243,14 @@ func TestEveryFaultIsTried(t *testing.T) {
 	}
 }
 
-// names reports whether the text that the model compares with stands for
-// fault. A text with a space at one end is only a part, beside a method's name.
+// names reports whether a text with which the model compares stands for fault. A text with a space
+// at one end is only a part, next to the name of a method.
 func names(text, fault string) bool {
 	return text == fault || strings.HasPrefix(text, " ") && strings.HasSuffix(fault, text) ||
 		strings.HasSuffix(text, " ") && strings.HasPrefix(fault, text)
 }
 
-// faults yields the texts that tree compares a store's fault with.
+// faults yields the texts with which tree compares a store's fault.
 func faults(tree *ast.File) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n := range ast.Preorder(tree) {

@@ -15,7 +15,7 @@ func nameRequirements() []Requirement {
 	}
 }
 
-// strangeNames returns valid names that stores and their encodings trip over.
+// strangeNames returns valid names that stores and their encodings often handle wrongly.
 func strangeNames() []string {
 	return []string{
 		"a", " ", "a b", "/", "orders/42", "a//b", "../a", "a:b", "a%2Fb", "a\\b", "'; --", `"`, "`", "?", "#", "&",

@@ -79,7 +79,7 @@ func recordBindsOnlyOnce(t *T) {
 	t.recorded("a", "result")
 }
 
-// everyByte returns each byte once.
+// everyByte returns a string with each byte once.
 func everyByte() string {
 	every := make([]byte, 256)
 	for i := range every {
@@ -88,7 +88,7 @@ func everyByte() string {
 	return string(every)
 }
 
-// strangeBytes returns records and payloads that stores and their encodings trip over.
+// strangeBytes returns records and payloads that stores and their encodings often handle wrongly.
 func strangeBytes() []string {
 	return []string{"", "\x00", "\r\n\n", "\xff\xfe\xc3", "0", everyByte()}
 }
@@ -120,8 +120,7 @@ func recallUnknown(t *T) {
 	t.free("never")
 }
 
-// recordEnds also stores a record for the longest time that the contract
-// allows.
+// recordEnds also stores a record for the longest time that the contract allows.
 func recordEnds(t *T) {
 	l := t.take("a", t.units(40))
 	t.mustComplete(l, "short", t.units(3))

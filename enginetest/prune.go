@@ -20,9 +20,8 @@ func pruneRequirements() []Requirement {
 	}
 }
 
-// prune prunes step by step until there is no more, and returns how many of
-// the store's tokens that deleted. It allows each token a step for itself, one
-// for its payload, and a last one.
+// prune calls Prune until there is no more to prune, and returns how many tokens it deleted. It
+// allows one step per token, one per payload, and a last one.
 func (t *T) prune(limit, tokens int) (deleted int) {
 	t.Helper()
 	for range 2*tokens + 1 {
@@ -36,7 +35,7 @@ func (t *T) prune(limit, tokens int) (deleted int) {
 	return deleted
 }
 
-// pruneOnce is one step of prune.
+// pruneOnce calls Prune once.
 func (t *T) pruneOnce(limit int) (deleted int, more bool) {
 	t.Helper()
 	deleted, more, err := t.vault().Prune(t.Context(), limit)
@@ -48,7 +47,7 @@ func (t *T) pruneOnce(limit int) (deleted int, more bool) {
 func pruneLeaves(t *T) {
 	over, notOver := t.store("over", t.units(1)), t.store("not over", t.units(40))
 	byOver, byNotOver := t.redeemed(over), t.redeemed(notOver)
-	all := t.everyFate(t.units(40)) // until its TTL has passed, but not its RedeemGrace
+	all := t.everyFate(t.units(40)) // until the TTL of over has passed, but not its RedeemGrace
 	for range 2 {
 		n := t.prune(driver.MaxPrune, len(all)+2)
 		t.want(n == 0, "Prune deleted %d tokens, none of which was past its Memory", n)
@@ -64,8 +63,8 @@ func pruneLeaves(t *T) {
 	}
 }
 
-// forgotten stores as many tokens that are forgotten when it returns: some
-// were redeemed, some revoked, and some expired.
+// forgotten stores n tokens, and returns when they are forgotten. Some were redeemed, some revoked,
+// and some expired.
 func (t *T) forgotten(n int) []deposited {
 	t.Helper()
 	all := make([]deposited, n)
@@ -84,7 +83,7 @@ func (t *T) forgotten(n int) []deposited {
 	return all
 }
 
-// pruneDeletes has tokens that are to stay, before and after the others.
+// pruneDeletes stores tokens that must stay before and after those that must be deleted.
 func pruneDeletes(t *T) {
 	before, expired := t.store("before", t.units(40)), t.store("expired", shortest)
 	gone := t.forgotten(7)

@@ -97,7 +97,7 @@ func placeIsNoLease(t *T) {
 	t.waiting("a", waiter)
 }
 
-// queueContention sends 12 requests at once, if possible through two engines.
+// queueContention sends 12 requests at once, through two engines if possible.
 func queueContention(t *T) {
 	l := t.take("a", t.units(400))
 	reqs := make([]driver.AcquireRequest, 12)

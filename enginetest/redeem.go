@@ -27,7 +27,7 @@ func redeemRequirements() []Requirement {
 	}
 }
 
-// inVirtualTime reports whether RedeemGrace can be waited for.
+// inVirtualTime reports whether a requirement can wait for RedeemGrace.
 func inVirtualTime(t *T) bool { return t.harness.Bubble != nil }
 
 func redeemHandsOutOnce(t *T) {

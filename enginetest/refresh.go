@@ -146,7 +146,7 @@ func refreshTakesMaxBatch(t *T) {
 	}
 }
 
-// givesUp gives a place up, as a waiter does whose wait ends without the lock.
+// givesUp gives a place up, like a waiter whose wait ends without the lock.
 func (t *T) givesUp(req driver.AcquireRequest) {
 	t.Helper()
 	reply := t.refresh(req, 0)
@@ -163,7 +163,7 @@ func refreshGivesUp(t *T) {
 	t.waiting("a")
 	t.lost("Refresh of a place that was given up", t.refresh(writer, 0).Err)
 	t.lost("Refresh of a place that was given up", t.refresh(writer, writer.WaiterTTL).Err)
-	t.placed(writer, 1) // it was not cancelled
+	t.placed(writer, 1) // the lease ID was not cancelled
 }
 
 func refreshGivesUpNoLease(t *T) {

@@ -71,7 +71,7 @@ func releaseComparesWholeID(t *T) {
 	t.live(l)
 }
 
-// mustBeCancelled makes one attempt that must be answered Cancelled.
+// mustBeCancelled makes one attempt whose outcome must be Cancelled.
 func (t *T) mustBeCancelled(req driver.AcquireRequest) {
 	t.Helper()
 	reply := t.acquire(req)
@@ -97,8 +97,8 @@ func cancelEndsLease(t *T) {
 	t.free("a")
 }
 
-// cancelIsRemembered waits as long as it can: in real time a minute would be
-// too much for a test.
+// cancelIsRemembered waits almost for TombstoneTTL in virtual time. In real time a minute would be
+// too long for a test.
 func cancelIsRemembered(t *T) {
 	late := ask("a", t.units(8))
 	t.mustCancel(late)

@@ -31,8 +31,8 @@ func repeatRequirements() []Requirement {
 	}
 }
 
-// repeatOutlivesCleanUp repeats an acquire whose context ended before it, or
-// perhaps while it was under way.
+// repeatOutlivesCleanUp repeats acquires whose context ended before they were sent, or perhaps
+// while they were under way.
 func repeatOutlivesCleanUp(t *T) {
 	var leases []lease
 	for i, after := range []time.Duration{0, time.Millisecond} {
@@ -49,9 +49,9 @@ func repeatOutlivesCleanUp(t *T) {
 	}
 }
 
-// repeatElsewhere repeats acquires at another engine whose contexts have ended at various
-// moments, on stores that take some milliseconds while they were under way. If a lease ID
-// is spent then it draws another, as a client does.
+// repeatElsewhere repeats acquires at another engine after their contexts ended at various times.
+// On stores that take some milliseconds, the acquires were then under way. If a lease ID is spent,
+// it uses a new one, like a client.
 func repeatElsewhere(t *T) {
 	other := t.join()
 	var leases []lease
@@ -117,7 +117,7 @@ func repeatAfterExpiry(t *T) {
 	t.live(again)
 }
 
-// repeated sends a request that claims to be the first of its lease ID, and is not.
+// repeated sends a request with First that is not the first of its lease ID.
 func (t *T) repeated(req driver.AcquireRequest) {
 	t.Helper()
 	req.First = true
@@ -154,6 +154,6 @@ func firstLeavesPlace(t *T) {
 	t.waiting("a", req, second)
 	t.atMost("the place, after a request that was not the first,", t.inspect("a").Queue[0].ExpiresIn, t.units(8))
 	t.mustRelease(l)
-	t.repeated(req) // it was handed the lock
+	t.repeated(req) // req was handed the lock
 	t.handed(req)
 }

@@ -35,8 +35,8 @@ func revokeLeavesOthers(t *T) {
 	t.handedOut(d, by)
 }
 
-// redeemAndRevoke lets a Redeem come first, then a Revoke, and then chance
-// decide. It uses two engines if there can be two.
+// redeemAndRevoke lets a Redeem come first, then a Revoke, and then either by chance. It uses two
+// engines if possible.
 func redeemAndRevoke(t *T) {
 	other := t.another()
 	redeemFirst := func(n int, f func(int)) {

@@ -109,7 +109,7 @@ func semaphorePermitsComeBack(t *T) {
 	}
 }
 
-// mismatched fails the run unless req is refused because of its kind.
+// mismatched fails the run unless req is refused with ErrKindMismatch.
 func (t *T) mismatched(what string, req driver.AcquireRequest) {
 	t.Helper()
 	t.acquireFails(what, req, driver.ErrKindMismatch)

@@ -27,7 +27,7 @@ func sharedRequirements() []Requirement {
 // canShare reports whether the engine has shared leases.
 func canShare(t *T) bool { return t.Features.Downgrader != nil }
 
-// askShared returns a shared request with a lease ID of its own.
+// askShared returns a shared request with a new lease ID.
 func askShared(name string, ttl time.Duration) driver.AcquireRequest {
 	req := ask(name, ttl)
 	req.Mode = lockinfo.Shared
@@ -50,8 +50,8 @@ func sharedCompatible(t *T) {
 	t.free("a")
 }
 
-// sharedEndsAlone has a short lease before, between and after long ones, and
-// of another name a long one before a short one.
+// sharedEndsAlone checks a name with a short lease before a long one, and another with a long lease
+// before a short one.
 func sharedEndsAlone(t *T) {
 	dead := t.grant(askShared("a", t.units(1)))
 	long := []lease{t.grant(askShared("a", t.units(40))), t.grant(askShared("b", t.units(40)))}

@@ -28,7 +28,7 @@ func sinceRequirements() []Requirement {
 	}
 }
 
-// ageing is how long a lease is left alone, to see since when it is held.
+// ageing returns how long a requirement waits before it checks since when a lease is held.
 func (t *T) ageing() time.Duration { return t.Unit / 4 }
 
 // inAllModes grants a lease in each mode that the engine has.
@@ -44,7 +44,7 @@ func (t *T) inAllModes() []lease {
 	return all
 }
 
-// rival returns a request that l's lease is in the way of.
+// rival returns a request that cannot be granted while l's lease is live.
 func rival(l lease) driver.AcquireRequest {
 	if limit := l.Mode.Limit(); limit != 0 {
 		return askPermits(l.Name, limit, limit, l.TTL)
@@ -52,8 +52,8 @@ func rival(l lease) driver.AcquireRequest {
 	return ask(l.Name, l.TTL)
 }
 
-// since fails the run unless the store reports, in each way, that l's lease has been held
-// since its reply, or shortly before.
+// since fails the run unless Inspect and a refusal report that l's lease has been held since its
+// grant.
 func (t *T) since(l lease) {
 	t.Helper()
 	asked := time.Now()
@@ -61,8 +61,8 @@ func (t *T) since(l lease) {
 	t.heldSince("a refusal", t.refuse(rival(l)).Since, l, asked)
 }
 
-// heldSince fails the run unless since, in the answer to a request that was sent at asked, is how
-// long l's lease has been held.
+// heldSince fails the run unless since is how long l's lease has been held. It comes from the reply
+// to a request that was sent at asked.
 func (t *T) heldSince(what string, since time.Duration, l lease, asked time.Time) {
 	t.Helper()
 	least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early
@@ -181,7 +181,7 @@ func refusalSaysQueue(t *T) {
 	t.saysQueue(t.waits(waiters[2], 2), 2)
 }
 
-// saysQueue fails the run unless a reply says that so many are queued.
+// saysQueue fails the run unless the reply reports a queue of this length.
 func (t *T) saysQueue(b driver.Blocker, want int) {
 	t.Helper()
 	t.want(b.Queue == want, "Queue = %d, want %d", b.Queue, want)

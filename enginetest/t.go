@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A T is one requirement's run against one engine. Its methods that take or
-// end leases fail the run at once if the engine answers otherwise.
+// A T is one requirement's run against one engine. Methods that acquire or end leases end the run
+// if the engine replies otherwise.
 type T struct {
 	testing.TB
 	Engine   driver.Engine
-	Features driver.Features // of the engine; none if they cannot be resolved
+	Features driver.Features // the engine's; empty if its capabilities are wrong
 	Unit     time.Duration   // the harness's
 	harness  Harness
 }
@@ -23,11 +23,11 @@ func newT(tb testing.TB, h Harness) *T { return tOn(tb, h, h.Open(tb)) }
 // tOn returns a T for e, which it closes when tb ends.
 func tOn(tb testing.TB, h Harness, e driver.Engine) *T {
 	closeAtEnd(tb, e)
-	features, _ := driver.FeaturesOf(e) // what is wrong with them is a requirement
+	features, _ := driver.FeaturesOf(e) // ImplementsCapabilities reports the error
 	return &T{TB: tb, Engine: e, Features: features, Unit: h.Unit, harness: h}
 }
 
-// closeAtEnd closes e when tb ends; e may be closed by then.
+// closeAtEnd closes e when tb ends. e may have been closed before.
 func closeAtEnd(tb testing.TB, e driver.Engine) {
 	tb.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -36,14 +36,13 @@ func closeAtEnd(tb testing.TB, e driver.Engine) {
 	})
 }
 
-// join returns a T for another engine on the store of t's. The harness is
-// guaranteed to have Join.
+// join returns a T for another engine on the same store. The harness must have Join.
 func (t *T) join() *T {
 	t.Helper()
 	return tOn(t.TB, t.harness, t.harness.Join(t.TB, t.Engine))
 }
 
-// another returns a T for another engine on the store if there can be one, and t if not.
+// another returns a T for another engine on the store if there can be one, and otherwise t.
 func (t *T) another() *T {
 	t.Helper()
 	if hasJoin(t) {
@@ -55,15 +54,15 @@ func (t *T) another() *T {
 // units returns n units of time.
 func (t *T) units(n int) time.Duration { return time.Duration(n) * t.Unit }
 
-// slack is what a measured remaining time may be off by: the store's rounding
-// and the way of the answer.
+// slack returns the tolerance of a measured remaining time, for the store's rounding and the
+// transit of the reply.
 func (t *T) slack() time.Duration { return t.Unit / 2 }
 
-// early is how much earlier than its TTL a lease may seem to end on another clock than
-// the store's: the store cuts its milliseconds and does not round them.
+// early is how much before its TTL a lease may seem to end by another clock than the store's,
+// because the store truncates times to milliseconds.
 const early = 2 * time.Millisecond
 
-// A lease is what a granted request was answered.
+// A lease is a granted request, with its token and its times.
 type lease struct {
 	driver.AcquireRequest
 	token    uint64
@@ -113,8 +112,8 @@ func (t *T) refuse(req driver.AcquireRequest) driver.Blocker {
 	return reply.Blocker
 }
 
-// eventually repeats an attempt until it is granted, and fails if that takes
-// longer than limit.
+// eventually repeats an attempt until it is granted. It ends the run if that takes longer than
+// limit.
 func (t *T) eventually(req driver.AcquireRequest, limit time.Duration) lease {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(t.Unit / 10) {
@@ -126,13 +125,13 @@ func (t *T) eventually(req driver.AcquireRequest, limit time.Duration) lease {
 	}
 }
 
-// extend extends one lease and returns the engine's answer.
+// extend extends one lease and returns the engine's error.
 func (t *T) extend(l lease, ttl time.Duration) error {
 	t.Helper()
 	return t.extends([]driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: ttl}})[0]
 }
 
-// extends makes one call, and returns an answer to each request.
+// extends calls Extend once, and returns one error per request.
 func (t *T) extends(reqs []driver.ExtendRequest) []error {
 	t.Helper()
 	errs := t.Engine.Extend(t.Context(), reqs)
@@ -146,13 +145,13 @@ func (t *T) mustExtend(l lease, ttl time.Duration) {
 	t.must("Extend", l.Name, t.extend(l, ttl))
 }
 
-// end ends one lease as req says, and returns the engine's answer.
+// end releases one lease with the options of req, and returns the engine's error.
 func (t *T) end(l lease, req driver.ReleaseRequest) error {
 	req.Name, req.LeaseID = l.Name, l.LeaseID
 	return t.Engine.Release(t.Context(), req)
 }
 
-// release releases one lease and returns the engine's answer.
+// release releases one lease and returns the engine's error.
 func (t *T) release(l lease) error { return t.end(l, driver.ReleaseRequest{}) }
 
 // mustRelease releases one lease, which must succeed.
@@ -161,12 +160,12 @@ func (t *T) mustRelease(l lease) {
 	t.must("Release", l.Name, t.release(l))
 }
 
-// cancel cancels the lease ID of req and returns the engine's answer.
+// cancel cancels the lease ID of req and returns the engine's error.
 func (t *T) cancel(req driver.AcquireRequest) error {
 	return t.end(lease{AcquireRequest: req}, driver.ReleaseRequest{Cancel: true})
 }
 
-// mustCancel cancels req, whether or not there is a lease to end.
+// mustCancel cancels req, which may have no lease.
 func (t *T) mustCancel(req driver.AcquireRequest) {
 	t.Helper()
 	t.mayBeLost("Cancel", req.Name, t.cancel(req))
@@ -199,7 +198,7 @@ func (t *T) mustHold(l lease) lockinfo.Holding {
 	return h
 }
 
-// live is mustHold, and returns what is left of the lease.
+// live fails the run unless l's lease is live, and returns how long it lasts.
 func (t *T) live(l lease) time.Duration {
 	t.Helper()
 	return t.mustHold(l).ExpiresIn
@@ -212,7 +211,7 @@ func (t *T) free(name string) {
 	t.need(n == 0, "%q has %d leases, want none", name, n)
 }
 
-// outcome describes a reply in a failure.
+// outcome describes a reply for a failure message.
 func outcome(r driver.AcquireReply) string {
 	return [...]string{"held", "granted", "cancelled", "recorded", "spent", "repeated"}[r.Outcome]
 }

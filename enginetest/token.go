@@ -31,7 +31,7 @@ func tokenRequirements() []Requirement {
 	}
 }
 
-// above fails the run unless l's token is greater than last, and returns it.
+// above fails the run unless l's token is greater than last, and returns l's token.
 func (t *T) above(last uint64, l lease) uint64 {
 	t.Helper()
 	t.want(l.token > last, "token = %d, want more than %d of the earlier grant", l.token, last)
@@ -45,7 +45,8 @@ func tokensGrowOverRelease(t *T) {
 	}
 }
 
-// tokensGrow ends l, and each of the next leases of its name, by end. It returns the last one.
+// tokensGrow ends l and the next leases of its name with end, and checks that their tokens grow. It
+// returns the last lease.
 func (t *T) tokensGrow(l lease, end func(lease)) lease {
 	t.Helper()
 	for range 3 {
@@ -57,8 +58,8 @@ func (t *T) tokensGrow(l lease, end func(lease)) lease {
 	return l
 }
 
-// takeAhead takes name with a token half an hour ahead of the store's clock,
-// so that only the store's memory, and not its clock, makes the next greater.
+// takeAhead acquires a lease with a token half an hour ahead of the store's clock. The next token
+// is then greater only because the store remembers the last one.
 func (t *T) takeAhead(name string, ttl time.Duration) lease {
 	t.Helper()
 	first := t.take(name, t.units(8))
@@ -126,7 +127,7 @@ func minTokenLifts(t *T) {
 	t.above(lifted.token, t.take("a", t.units(8)))
 }
 
-// tokensLeaveRoom has the next token drawn for a request, and for a place.
+// tokensLeaveRoom checks the next tokens of a request and of a place.
 func tokensLeaveRoom(t *T) {
 	l := t.takeAhead("a", t.units(8))
 	last := l.token
@@ -144,7 +145,7 @@ func tokensLeaveRoom(t *T) {
 
 func minTokenTooFar(t *T) {
 	for _, minToken := range []uint64{
-		uint64(time.Now().Add(24 * time.Hour).UnixMicro()), // of a clock a day ahead
+		uint64(time.Now().Add(24 * time.Hour).UnixMicro()), // the token of a clock that is a day ahead
 		driver.MaxToken,
 		driver.MaxToken + 1,
 		1<<64 - 1,

@@ -38,8 +38,7 @@ func vaultRequirements() []Requirement {
 	}
 }
 
-// canVault reports whether the engine keeps one-time tokens and its server
-// does too.
+// canVault reports whether the engine and its server support one-time tokens.
 func canVault(t *T) bool {
 	if t.Features.Vault == nil {
 		return false
@@ -48,8 +47,8 @@ func canVault(t *T) bool {
 	return !errors.Is(err, driver.ErrUnsupported)
 }
 
-// unsupportedVault tries twice, because an engine may learn from the first error what its
-// server lacks.
+// unsupportedVault tries twice, because an engine may learn from the first error that its server
+// lacks one-time tokens.
 func unsupportedVault(t *T) {
 	for range 2 {
 		for _, c := range vaultCalls(t.vault()) {
@@ -154,7 +153,7 @@ func vaultComparesWholeDigest(t *T) {
 	for _, near := range nearMisses(d.proof) {
 		t.tells(near, driver.Unknown)
 	}
-	t.tells(driver.Proof(d.Digest), driver.Unknown) // a reader of logs has no proof
+	t.tells(driver.Proof(d.Digest), driver.Unknown) // the digest, which may be in logs, is not the proof
 	for _, near := range nearMisses(d.Digest) {
 		t.revokes(near, driver.Unknown)
 		req := t.askDeposit("another", t.units(40))

@@ -8,30 +8,30 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// canQueue reports whether the engine keeps a queue.
+// canQueue reports whether the engine has a queue.
 func canQueue(t *T) bool { return t.Features.Queuer != nil }
 
-// both returns a condition that holds if all of the given ones do.
+// both returns a condition that is true if all given conditions are.
 func both(needs ...func(*T) bool) func(*T) bool {
 	return func(t *T) bool {
 		return !slices.ContainsFunc(needs, func(need func(*T) bool) bool { return !need(t) })
 	}
 }
 
-// forPlace returns req with the wish for a place.
+// forPlace returns req with Queue, which requests a place.
 func forPlace(req driver.AcquireRequest, waiterTTL time.Duration) driver.AcquireRequest {
 	req.Queue, req.WaiterTTL = true, waiterTTL
 	return req
 }
 
-// queue sends an exclusive request with a lease ID of its own that must be
-// refused and get the given place, for a long time.
+// queue sends an exclusive request with a new lease ID. It must be refused and get the given place,
+// for a long time.
 func (t *T) queue(name string, place int) driver.AcquireRequest {
 	t.Helper()
 	return t.queueFor(name, place, t.units(40))
 }
 
-// queueFor is queue with a waiterTTL.
+// queueFor is queue with another waiter TTL.
 func (t *T) queueFor(name string, place int, waiterTTL time.Duration) driver.AcquireRequest {
 	t.Helper()
 	return t.placed(forPlace(ask(name, t.units(40)), waiterTTL), place)
@@ -43,7 +43,7 @@ func (t *T) queueShared(name string, place int) driver.AcquireRequest {
 	return t.placed(forPlace(askShared(name, t.units(40)), t.units(40)), place)
 }
 
-// placed sends a request for a place, which must be refused and get the given one. It returns the
+// placed sends a request for a place, which must be refused and get the given place. It returns the
 // request.
 func (t *T) placed(req driver.AcquireRequest, place int) driver.AcquireRequest {
 	t.Helper()
@@ -58,7 +58,7 @@ func (t *T) refresh(req driver.AcquireRequest, waiterTTL time.Duration) driver.R
 	return t.refreshes([]driver.RefreshRequest{{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: waiterTTL}})[0]
 }
 
-// refreshes makes one call, and returns an answer to each request.
+// refreshes calls Refresh once, and returns one reply per request.
 func (t *T) refreshes(reqs []driver.RefreshRequest) []driver.RefreshReply {
 	t.Helper()
 	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
@@ -66,7 +66,7 @@ func (t *T) refreshes(reqs []driver.RefreshRequest) []driver.RefreshReply {
 	return replies
 }
 
-// waits refreshes a place, which must be the given one.
+// waits refreshes a place, whose number must be place.
 func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 	t.Helper()
 	reply := t.refresh(req, req.WaiterTTL)
@@ -76,8 +76,8 @@ func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 	return reply.Blocker
 }
 
-// waiting fails the run unless the queue of name is made of exactly reqs. It
-// sends nothing by which an engine would have to notice an expiry.
+// waiting fails the run unless the queue of name consists of exactly reqs. It sends no request for
+// which an engine must notice an expiry.
 func (t *T) waiting(name string, reqs ...driver.AcquireRequest) {
 	t.Helper()
 	lock := t.inspect(name)
@@ -91,9 +91,8 @@ func (t *T) waiting(name string, reqs ...driver.AcquireRequest) {
 	t.need(slices.Equal(got, want) && lock.QueueLength == len(want), "queue of %q = %v, length %d; want %v", name, got, lock.QueueLength, want)
 }
 
-// handed fails the run unless req, which had a place, has been handed the
-// lock, and returns the lease. It sends nothing by which an engine would have
-// to notice that.
+// handed fails the run unless req, which had a place, was handed the lock, and returns the lease.
+// It sends no request for which an engine must notice an expiry.
 func (t *T) handed(req driver.AcquireRequest) lease {
 	t.Helper()
 	l := lease{AcquireRequest: req}
@@ -103,8 +102,8 @@ func (t *T) handed(req driver.AcquireRequest) lease {
 	return l
 }
 
-// eventuallyHanded refreshes a place until it is answered Granted, and fails
-// if that takes longer than limit.
+// eventuallyHanded refreshes a place until the outcome is Granted. It ends the run if that takes
+// longer than limit.
 func (t *T) eventuallyHanded(req driver.AcquireRequest, limit time.Duration) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(t.Unit / 10) {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// want fails the run unless ok, with a message that says what was seen.
+// want fails the run with a message unless ok.
 func (t *T) want(ok bool, format string, args ...any) {
 	t.Helper()
 	if !ok {
@@ -16,7 +16,7 @@ func (t *T) want(ok bool, format string, args ...any) {
 	}
 }
 
-// need is want, but ends the run, for what follows cannot go on otherwise.
+// need ends the run with a message unless ok.
 func (t *T) need(ok bool, format string, args ...any) {
 	t.Helper()
 	if !ok {
@@ -24,13 +24,13 @@ func (t *T) need(ok bool, format string, args ...any) {
 	}
 }
 
-// must fails the run at once unless a call about a name, or about nothing that has one, succeeded.
+// must ends the run unless a call succeeded. name is "" for a call without a name.
 func (t *T) must(call, name string, err error) {
 	t.Helper()
 	t.need(err == nil, "%s(%q): %v", call, name, err)
 }
 
-// mayBeLost is must, but allows the answer that a lease is gone.
+// mayBeLost is must, but allows ErrLost.
 func (t *T) mayBeLost(call, name string, err error) {
 	t.Helper()
 	if !errors.Is(err, driver.ErrLost) {
@@ -44,7 +44,7 @@ func (t *T) fails(what string, err, want error) {
 	t.want(errors.Is(err, want), "%s: error %v, want one that wraps %q", what, err, want)
 }
 
-// lost fails the run unless err is the definite answer that a lease is gone.
+// lost fails the run unless err is ErrLost.
 func (t *T) lost(what string, err error) {
 	t.Helper()
 	t.fails(what, err, driver.ErrLost)
@@ -57,13 +57,13 @@ func (t *T) acquireFails(what string, req driver.AcquireRequest, want error) {
 	t.fails(what, err, want)
 }
 
-// atLeast fails the run if what lasts for less than least.
+// atLeast fails the run if left is less than least.
 func (t *T) atLeast(what string, left, least time.Duration) {
 	t.Helper()
 	t.want(left >= least, "%s lasts for another %s, want %s at least", what, left, least)
 }
 
-// atMost fails the run if what lasts for more than most, and the slack.
+// atMost fails the run if left is more than most and the slack.
 func (t *T) atMost(what string, left, most time.Duration) {
 	t.Helper()
 	t.want(left <= most+t.slack(), "%s lasts for another %s, want %s at most", what, left, most)
@@ -86,7 +86,7 @@ func (t *T) counts(name string, leases int, l lease) lockinfo.LockState {
 	return lock
 }
 
-// sameHolder fails the run unless the holders are the same.
+// sameHolder fails the run unless the holders are equal.
 func (t *T) sameHolder(what string, got, want lockinfo.Holder) {
 	t.Helper()
 	t.want(sameHolder(got, want), "%s: holder %+v, want %+v", what, got, want)

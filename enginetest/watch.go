@@ -40,7 +40,7 @@ func (t *T) watch(id lockinfo.LeaseID) driver.Watch {
 	return w
 }
 
-// watchPlace starts a watch of req, which is then refused and placed.
+// watchPlace starts a watch of req, and then sends the request, which must get the given place.
 func (t *T) watchPlace(req driver.AcquireRequest, place int) driver.Watch {
 	t.Helper()
 	w := t.watch(req.LeaseID)
@@ -48,7 +48,7 @@ func (t *T) watchPlace(req driver.AcquireRequest, place int) driver.Watch {
 	return w
 }
 
-// told returns the next news of w, if there is any within d.
+// told returns the next notice of w, if one arrives within d.
 func told(w driver.Watch, d time.Duration) (notice driver.Notice, ok bool) {
 	select {
 	case notice = <-w.C():
@@ -63,11 +63,11 @@ func told(w driver.Watch, d time.Duration) (notice driver.Notice, ok bool) {
 	}
 }
 
-// listens makes sure that messages reach the engine: it takes a place and
-// receives what is sent at first, which may be that earlier messages were lost.
+// listens ensures that messages reach the engine: it takes a place and receives the first notices,
+// which may only report that earlier messages were lost.
 func (t *T) listens() {
 	t.Helper()
-	l := t.take("warm up "+string(lockinfo.NewLeaseID()), t.units(400)) // others warm up, too
+	l := t.take("warm up "+string(lockinfo.NewLeaseID()), t.units(400)) // other engines warm up, too
 	req := forPlace(ask(l.Name, t.units(8)), t.units(40))
 	w := t.watchPlace(req, 1)
 	t.quiet(w)
@@ -76,7 +76,7 @@ func (t *T) listens() {
 	t.mustRelease(l)
 }
 
-// quiet receives what w delivers until there is nothing for one unit.
+// quiet receives notices of w until none arrives for one unit.
 func (t *T) quiet(w driver.Watch) {
 	t.Helper()
 	for range 20 {
@@ -87,8 +87,7 @@ func (t *T) quiet(w driver.Watch) {
 	t.Fatalf("a watch of an unchanged place has news without end")
 }
 
-// mustTell fails the run unless w soon delivers the token of the lease that
-// req was handed.
+// mustTell fails the run unless w soon delivers the token of the lease that was handed over to req.
 func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
 	t.Helper()
 	var notice driver.Notice
@@ -102,7 +101,7 @@ func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
 	return l
 }
 
-// watchTells has other end the leases that t's waiters wait for.
+// watchTells ends the leases for which t's waiters wait through other.
 func watchTells(t, other *T) {
 	t.listens()
 	for _, name := range []string{"a", "{a}", "a b/ключ*"} {
@@ -116,7 +115,8 @@ func watchTells(t, other *T) {
 	}
 }
 
-// watchTellsLast requests places by one engine after the other, there and back.
+// watchTellsLast requests places through one engine after the other, and one of them through the
+// first again.
 func watchTellsLast(t *T) {
 	other := t.join()
 	t.listens()
@@ -171,9 +171,9 @@ func watchTellsReaders(t *T) {
 	}
 }
 
-// watchMissesNothing ends the lease as soon as the store has given the place, or a little
-// earlier: with the right timing, before the reply reaches the waiter. The engine is new,
-// so that its first message may be no more than "look".
+// watchMissesNothing ends the lease as soon as the store has created the place, or a little
+// earlier. With the right timing this is before the reply reaches the waiter. The engine is new, so
+// that its first notice may only ask for a refresh.
 func watchMissesNothing(t *T) {
 	for i := range 8 {
 		l := t.take("a", t.units(40))
@@ -198,8 +198,8 @@ func watchMissesNothing(t *T) {
 	}
 }
 
-// learns fails the run unless a waiter who does nothing but look when told to
-// soon knows that it was handed the lock.
+// learns fails the run unless a waiter that only refreshes when a notice asks for it soon learns
+// that it was handed the lock.
 func (t *T) learns(w driver.Watch, req driver.AcquireRequest) {
 	t.Helper()
 	for range 20 {
@@ -217,7 +217,7 @@ func (t *T) learns(w driver.Watch, req driver.AcquireRequest) {
 	t.Fatalf("a waiter does not learn that it was handed the lock")
 }
 
-// granted hands name over to req, which is placed first.
+// granted hands the lock over to req, after it has got the first place.
 func (t *T) granted(req driver.AcquireRequest) lease {
 	t.Helper()
 	l := t.take(req.Name, t.units(40))
@@ -226,10 +226,10 @@ func (t *T) granted(req driver.AcquireRequest) lease {
 	return t.handed(req)
 }
 
-// onlyNotice fails the run unless token is what w delivers, once.
+// onlyNotice fails the run unless w delivers exactly one notice, with this token.
 func (t *T) onlyNotice(w driver.Watch, token uint64) {
 	t.Helper()
-	time.Sleep(t.Unit) // the way of the messages
+	time.Sleep(t.Unit) // the transit of the messages
 	notice, ok := told(w, 0)
 	t.want(ok && notice.Token == token, "news of token %d (any: %t), want %d", notice.Token, ok, token)
 	notice, ok = told(w, t.slack())
