@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestCron: the schedules of github.com/robfig/cron/v3 are schedules of Every, in their
-// own zone over a change to summer time, and replicas that begin at different times
-// agree on "every so often".
+// TestCron checks that the schedules of github.com/robfig/cron/v3 are schedules of Every, in their
+// own zone when summer time begins or ends, and that replicas that begin at different times agree
+// on the times of "@every".
 func TestCron(t *testing.T) {
 	at := func(s string) time.Time {
 		v, err := time.Parse(time.RFC3339, s)
@@ -38,7 +38,7 @@ func TestCron(t *testing.T) {
 		want     []string
 	}{
 		{parsed("CRON_TZ=Europe/Berlin 30 7 * * *"), at("2026-03-28T06:00:00Z"), []string{"2026-03-28T06:30:00Z", "2026-03-29T05:30:00Z"}},
-		// docs/every.md says this of days on which clocks change: none in spring, two in autumn.
+		// docs/every.md describes the days on which clocks change: no run in spring, two in autumn.
 		{parsed("CRON_TZ=Europe/Berlin 30 2 * * *"), at("2026-03-28T01:00:00Z"), []string{"2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"}},
 		{parsed("CRON_TZ=Europe/Berlin 30 2 * * *"), at("2026-10-24T22:30:00Z"), []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"}},
 		{parsed("0 3 * * *"), at("2026-03-28T22:00:00+01:00"), []string{"2026-03-29T03:00:00Z"}},

@@ -33,7 +33,7 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// onPage returns code, which the page must show, spaces apart.
+// onPage returns code, which the page must show, apart from white space.
 func onPage(t *testing.T, code string) string {
 	t.Helper()
 	space := regexp.MustCompile(`\s+`)
@@ -43,15 +43,15 @@ func onPage(t *testing.T, code string) string {
 	return code
 }
 
-// The tables on the page are those that Migrate makes.
+// TestPageShowsTheTables checks that the page shows the tables that Migrate makes.
 func TestPageShowsTheTables(t *testing.T) {
 	for _, d := range []sqlfence.Dialect{sqlfence.PostgreSQL, sqlfence.MySQL, sqlfence.SQLite} {
 		onPage(t, strings.Replace(d.DDL(), "IF NOT EXISTS ", "", 1))
 	}
 }
 
-// databases returns an empty one of each kind that is at hand without MySQL,
-// whose statements are the same but for their placeholders.
+// databases returns an empty database of each dialect except MySQL, whose statements differ only in
+// their placeholders.
 func databases(t *testing.T) map[sqlfence.Dialect]*sql.DB {
 	t.Helper()
 	open := func(driver, dsn string) *sql.DB {
@@ -81,8 +81,8 @@ func inTx(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// The column form, as the page has it: an old holder is refused between its
-// advance and its write, and a row that is not there is not called stale.
+// TestPageColumnForm checks the column form of the page: an old holder is refused between its
+// advance and its write, and a missing row is not reported as stale.
 func TestPageColumnForm(t *testing.T) {
 	advance := onPage(t, `UPDATE seats SET fence = $1 WHERE id = $2 AND fence <= $1`)
 	write := onPage(t, `UPDATE seats SET fence = $1, customer = $3 WHERE id = $2 AND fence <= $1`)
@@ -131,7 +131,7 @@ func TestPageColumnForm(t *testing.T) {
 	}
 }
 
-// The statements for Redis, as the page has them, with real leases.
+// TestPageRedis checks the statements for Redis on the page, with real leases.
 func TestPageRedis(t *testing.T) {
 	script := onPage(t, `
 	if redis.call('HEXISTS', KEYS[1], 'customer') == 1 then return 0 end

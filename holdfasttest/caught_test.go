@@ -11,21 +11,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/faketest"
 )
 
-// Where a case is run in real time, besides virtual time.
+// Which workers of a case run in real time, in addition to virtual time.
 const (
-	no        = iota // it would take long
-	rightOnly        // the machine may be too slow for the fault to be seen
+	no        = iota // neither: it would take too long
+	rightOnly        // the machine may be too slow to show the fault
 	both
 )
 
-// TestCaught runs users' tests on workers: the right ones pass, and those with a fault
-// fail, with a text that names it.
+// TestCaught checks that users' tests pass with the right workers and fail with the wrong ones,
+// with a text that describes the fault.
 func TestCaught(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		test         func(testing.TB, worker)
 		right, wrong worker
-		says         string // what the wrong one is told
+		says         string // the text for the wrong worker
 		real         int
 	}{
 		{"ignores a loss", stopsWhenLost, longWorker, deafWorker, `the holder of "import" lost it and has not stopped within 500ms, acquired at`, rightOnly},
@@ -65,7 +65,7 @@ func TestCaught(t *testing.T) {
 	}
 }
 
-// TestNamesTheLine: a lease that is left is told with the line that acquired it.
+// TestNamesTheLine checks that a lease that is left is reported with the line that acquired it.
 func TestNamesTheLine(t *testing.T) {
 	_, file, _, _ := runtime.Caller(0)
 	want := strings.TrimSuffix(file, "caught_test.go") + "workers_test.go:" + fmt.Sprint(lineOf(t, "workers_test.go", "// the line that the kit names"))

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
-// TestConformance: what the kit does to nobody must not be seen.
+// TestConformance checks that the kit's engine passes the suite if it causes no trouble.
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Open:   func(t testing.TB) driver.Engine { return newKit(t).Engine() },

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/holdfasttest"
 )
 
-// What is here stands in the documentation of the package, or in docs/testing.md, word
-// for word: TestPagesAreTested.
+// The code in this file is in the documentation of the package or in docs/testing.md, word for
+// word; see TestPagesAreTested.
 
 func importRows(ctx context.Context, client *holdfast.Client, rows []string, write func(row string) error) error {
 	return client.Do(ctx, "import", nil, func(ctx context.Context, _ *holdfast.Lease) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// inBoth runs a test in virtual time, and in real time.
+// inBoth runs a test in virtual time and in real time.
 func inBoth(t *testing.T, test func(t *testing.T)) {
 	t.Run("virtual", func(t *testing.T) { synctest.Test(t, test) })
 	t.Run("real", test)
@@ -59,7 +59,7 @@ func TestLose(t *testing.T) {
 			t.Error("the lease is valid after Lose")
 		}
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
-		after := <-next // although the one who lost it has not released it yet
+		after := <-next // before the holder that lost it releases it
 		if took := time.Since(lost); took > 5*time.Second {
 			t.Errorf("the next had it after %s", took)
 		}
@@ -73,7 +73,7 @@ func TestLose(t *testing.T) {
 	})
 }
 
-// Lose takes a lock from everybody who shares it, and from whoever has it elsewhere.
+// TestLoseAll checks that Lose ends all shared leases of a lock, and that of HoldElsewhere.
 func TestLoseAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -85,7 +85,7 @@ func TestLoseAll(t *testing.T) {
 		}
 		release := k.HoldElsewhere("a", time.Hour)
 		k.Lose("a")
-		release() // does nothing any more
+		release() // does nothing
 		acquire(t, k.Client, "a", nil)
 	})
 }
@@ -121,8 +121,7 @@ func TestHoldElsewhere(t *testing.T) {
 	})
 }
 
-// TestHeld: not before the lock is granted, and not when its release has begun, even if
-// the store has not heard of that.
+// TestHeld checks that Held is true from the grant until the release begins.
 func TestHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -144,7 +143,7 @@ func TestHeld(t *testing.T) {
 	})
 }
 
-// In real time too a lock that is held elsewhere is free when its time is over.
+// TestHoldElsewhereInRealTime checks that the lock is free after its time in real time, too.
 func TestHoldElsewhereInRealTime(t *testing.T) {
 	t.Parallel()
 	k := holdfasttest.New(t)
@@ -187,8 +186,7 @@ func TestBreakStore(t *testing.T) {
 	})
 }
 
-// A holder that is cut off hears of it at its deadline, and whoever waits has the lock
-// after that.
+// TestBreakStoreUnderLease checks that the lease of a holder that is cut off ends at its deadline.
 func TestBreakStoreUnderLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -229,7 +227,7 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// TestSlowAndBroken: what is on its way when the store breaks does not arrive.
+// TestSlowAndBroken checks that a request under way when the store breaks does not arrive.
 func TestSlowAndBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -244,14 +242,14 @@ func TestDropReplies(t *testing.T) {
 	inBoth(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
 		k.DropReplies(1)
-		l, err := k.Client.Acquire(t.Context(), "a", nil) // sees that nothing came of it, and asks again
+		l, err := k.Client.Acquire(t.Context(), "a", nil) // repeats the request
 		if err != nil {
 			t.Fatal(err)
 		}
 		first := l.Token()
 		k.DropReplies(1)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrOutcomeUnknown)
-		again := acquire(t, k.Client, "a", nil) // because the release was carried out
+		again := acquire(t, k.Client, "a", nil) // the release was carried out
 		if again.Token() <= first {
 			t.Errorf("token %d after %d", again.Token(), first)
 		}
@@ -261,7 +259,8 @@ func TestDropReplies(t *testing.T) {
 	})
 }
 
-// TestDroppedIsCarriedOut: exactly so many, and not before the store has broken.
+// TestDroppedIsCarriedOut checks that DropReplies carries out and drops exactly n requests, and
+// counts none while the store is broken.
 func TestDroppedIsCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -283,8 +282,8 @@ func TestDroppedIsCarriedOut(t *testing.T) {
 	})
 }
 
-// TestDroppedGrant: a lease that was granted, and of which nobody has heard, is not the
-// program's, and the library leaves none.
+// TestDroppedGrant checks that a lease whose grant was lost is not reported, and that the library
+// cancels it.
 func TestDroppedGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -292,12 +291,12 @@ func TestDroppedGrant(t *testing.T) {
 		_, err := k.Client.TryAcquire(t.Context(), "a", nil)
 		wantErr(t, err, holdfast.ErrUnavailable)
 		k.DropReplies(0)
-		time.Sleep(2 * time.Second) // virtual: the library cancels what it has not heard of
+		time.Sleep(2 * time.Second) // virtual: the library cancels the lease
 		acquire(t, k.Client, "a", nil)
 	})
 }
 
-// TestWrongCalls: the kit says what is wrong with a test.
+// TestWrongCalls checks that the kit describes mistakes in a test.
 func TestWrongCalls(t *testing.T) {
 	for _, c := range []struct {
 		says string
@@ -326,7 +325,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// TestKitOfAnotherTime: a kit that was made outside of the bubble would make the test hang.
+// TestKitOfAnotherTime checks that a kit from outside of the bubble fails instead of hanging.
 func TestKitOfAnotherTime(t *testing.T) {
 	k := holdfasttest.New(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -338,7 +337,7 @@ func TestKitOfAnotherTime(t *testing.T) {
 	})
 }
 
-// TestObserver: a program that wants to hear what happens does.
+// TestObserver checks that the Observer of the options receives events.
 func TestObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
@@ -347,14 +346,14 @@ func TestObserver(t *testing.T) {
 		if err := acquire(t, k.NewClient(opts), "a", nil).Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // until it was told
+		synctest.Wait() // until the Observer has received all events
 		if len(kinds) != 2 || kinds[0] != holdfast.Acquired || kinds[1] != holdfast.Released {
 			t.Errorf("events %v", kinds)
 		}
 	})
 }
 
-// TestNoGoroutineStays: the kit starts none, and its clients' end with the test.
+// TestNoGoroutineStays checks that the kit and its clients leave no goroutine after the test.
 func TestNoGoroutineStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	faketest.Run(t, func(t testing.TB) {
@@ -372,8 +371,7 @@ func TestNoGoroutineStays(t *testing.T) {
 	}
 }
 
-// A lateAnswer is an engine whose grants are known to the store before they are to the
-// client.
+// A lateAnswer is an engine that delivers grants a millisecond late.
 type lateAnswer struct{ driver.Forward }
 
 func (e lateAnswer) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -382,7 +380,7 @@ func (e lateAnswer) Acquire(ctx context.Context, req driver.AcquireRequest) (dri
 	return reply, err
 }
 
-// TestLoseBeforeTheAnswer: whoever loses a lock in the instant of its grant hears of it.
+// TestLoseBeforeTheAnswer checks that a loss at the moment of the grant reaches the client.
 func TestLoseBeforeTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)

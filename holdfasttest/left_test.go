@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/faketest"
 )
 
-// TestNothingLeft: what is given back in another way than by Release, or late, or to a
-// store that does not answer, is not left.
+// TestNothingLeft checks that a lease is not reported if it is released in another way than by
+// Release, late, or while the store does not answer.
 func TestNothingLeft(t *testing.T) {
 	for name, test := range map[string]func(t testing.TB, k *holdfasttest.Kit){
 		"left to be adopted": func(t testing.TB, k *holdfasttest.Kit) {
@@ -89,7 +89,7 @@ func TestNothingLeft(t *testing.T) {
 			}
 			go func() {
 				<-t.Context().Done()
-				time.Sleep(100 * time.Millisecond) // its work takes a moment to stop
+				time.Sleep(100 * time.Millisecond) // the work takes a moment to stop
 				_ = adopted.Release(context.Background())
 			}()
 		},
@@ -111,7 +111,7 @@ func TestNothingLeft(t *testing.T) {
 			if err := errors.Join(c.Close(), engine.Close()); err != nil {
 				t.Error(err)
 			}
-			acquire(t, k.Client, "a", nil) // which goes on
+			acquire(t, k.Client, "a", nil) // the kit's client still works
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestGrantedUnheard: a lease of which the program has not heard when the test is over
-// is the library's to cancel.
+// TestGrantedUnheard checks that a lease whose grant had not reached the program when the test
+// ended is not reported.
 func TestGrantedUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		texts := faketest.Run(t, func(t testing.TB) {
@@ -133,7 +133,7 @@ func TestGrantedUnheard(t *testing.T) {
 			k.DropReplies(1)
 			go func() { _, _ = k.Client.Acquire(context.Background(), "a", nil) }()
 			k.AwaitHeld("a")
-			k.SlowStore(time.Hour) // so that it hears of it no more
+			k.SlowStore(time.Hour) // so that the grant never reaches the client
 			synctest.Wait()
 			time.Sleep(time.Second)
 		})
@@ -143,7 +143,7 @@ func TestGrantedUnheard(t *testing.T) {
 	})
 }
 
-// TestLeft: every way to leave a lease behind.
+// TestLeft checks that the kit reports every kind of lease that is left.
 func TestLeft(t *testing.T) {
 	for name, test := range map[string]func(t testing.TB, k *holdfasttest.Kit){
 		"by an engine of one's own": func(t testing.TB, k *holdfasttest.Kit) {
@@ -179,7 +179,7 @@ func TestLeft(t *testing.T) {
 		"one of several": func(t testing.TB, k *holdfasttest.Kit) {
 			_, err := k.Client.AcquireAll(t.Context(), []string{"a", "b"}, nil)
 			wantErr(t, err, nil)
-			if err := k.Client.Close(); err != nil { // which releases them: nothing is left
+			if err := k.Client.Close(); err != nil { // releases them: nothing is left
 				t.Error(err)
 			}
 			_, err = k.NewClient(nil).TryAcquire(t.Context(), "a", nil)

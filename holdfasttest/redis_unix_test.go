@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestRedis: each test has a server of its own, which ends with it.
+// TestRedis checks that each call starts its own server, which ends with the test.
 func TestRedis(t *testing.T) {
 	var addresses []string
 	texts := faketest.Run(t, func(t testing.TB) {
@@ -40,7 +40,7 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// TestRedisIsMissing: a line says what to install.
+// TestRedisIsMissing checks that one line reports what to install.
 func TestRedisIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	texts := faketest.Run(t, func(t testing.TB) { holdfasttest.Redis(t) })

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/holdfasttest"
 )
 
-// The tests here are those that users write for their workers.
+// The tests in this file are tests that users write for their workers.
 
-// ignore is a place for rows that nobody looks at.
+// ignore discards rows.
 func ignore(string) error { return nil }
 
-// whoever loses the lock stops
+// stopsWhenLost checks that a worker that loses the lock stops.
 func stopsWhenLost(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	done := make(chan error, 1)
@@ -31,7 +31,7 @@ func stopsWhenLost(t testing.TB, work worker) {
 	}
 }
 
-// also one that is cut off, at its deadline
+// stopsWhenCutOff checks that a worker that is cut off stops at its deadline.
 func stopsWhenCutOff(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	client := k.NewClient(&holdfast.Options{TTL: 300 * time.Millisecond})
@@ -52,7 +52,7 @@ func stopsWhenCutOff(t testing.TB, work worker) {
 	}
 }
 
-// work that fails gives the lock back
+// givesBack checks that work that fails releases the lock.
 func givesBack(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	full := errors.New("the disk is full")
@@ -61,7 +61,7 @@ func givesBack(t testing.TB, work worker) {
 	}
 }
 
-// whatever is written is written under the lock
+// writesUnderLock checks that all rows are written under the lock.
 func writesUnderLock(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	err := work(t.Context(), k.Client, func(row string) error {
@@ -75,7 +75,7 @@ func writesUnderLock(t testing.TB, work worker) {
 	}
 }
 
-// nobody is kept from the orders by somebody who waits for the stock
+// waitsWithEmptyHands checks that a worker does not hold the orders while it waits for the stock.
 func waitsWithEmptyHands(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	release := k.HoldElsewhere("stock", time.Minute)
@@ -92,7 +92,7 @@ func waitsWithEmptyHands(t testing.TB, work worker) {
 	}
 }
 
-// without a store there is no lock, and without a lock no row
+// stopsWithoutStore checks that no row is written without a store, because there is no lock.
 func stopsWithoutStore(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	k.BreakStore(errors.New("connection refused"))
@@ -110,7 +110,7 @@ func stopsWithoutStore(t testing.TB, work worker) {
 	}
 }
 
-// a store that does not answer keeps nobody for longer than he wants to wait
+// keepsToItsTime checks that the work returns in time if the store does not answer.
 func keepsToItsTime(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	k.SlowStore(time.Hour)
@@ -126,13 +126,13 @@ func keepsToItsTime(t testing.TB, work worker) {
 	}
 }
 
-// an answer that is lost on the way makes no second row
+// writesOnce checks that a lost reply leads to no second row.
 func writesOnce(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	rows := 0
 	err := work(t.Context(), k.Client, func(string) error {
 		if rows++; rows == 1 {
-			k.DropReplies(1) // the answer to the release
+			k.DropReplies(1) // the reply to the release
 		}
 		return nil
 	})
@@ -141,7 +141,7 @@ func writesOnce(t testing.TB, work worker) {
 	}
 }
 
-// whoever comes first is served first: it waits in the queue
+// waitsInQueue checks that a worker waits in the queue.
 func waitsInQueue(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	release := k.HoldElsewhere("import", time.Hour)
@@ -158,7 +158,7 @@ func waitsInQueue(t testing.TB, work worker) {
 	}
 }
 
-// two processes do not write at once
+// excludesOthers checks that two processes do not write at the same time.
 func excludesOthers(t testing.TB, work worker) {
 	k := holdfasttest.New(t)
 	var inside atomic.Int32

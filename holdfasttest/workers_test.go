@@ -9,19 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// The workers here are programs as people write them: of each pair one is right, and
-// the other has a fault that reads well. They work under the lock "import" unless they
-// say otherwise, and write rows.
+// A worker is a function as programs contain it. Of each pair one is right, and the other has a
+// plausible fault. Workers write rows under the lock "import" unless their comments differ.
 type worker func(ctx context.Context, client *holdfast.Client, write func(row string) error) error
 
-// rightWorker does what the documentation says.
+// rightWorker follows the documentation.
 func rightWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	return client.Do(ctx, "import", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 		return write("row")
 	})
 }
 
-// longWorker writes a row every 10 ms, as long as it has the lock.
+// longWorker writes a row every 10 ms while it holds the lock.
 func longWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	return client.Do(ctx, "import", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 		for range 100 {
@@ -38,7 +37,7 @@ func longWorker(ctx context.Context, client *holdfast.Client, write func(string)
 	})
 }
 
-// deafWorker does not look at the context that ends with the lease.
+// deafWorker ignores the context that ends with the lease.
 func deafWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	return client.Do(ctx, "import", nil, func(context.Context, *holdfast.Lease) error {
 		for range 100 {
@@ -51,7 +50,7 @@ func deafWorker(ctx context.Context, client *holdfast.Client, write func(string)
 	})
 }
 
-// carelessWorker thinks that there is nothing to give back of a lease that is lost.
+// carelessWorker does not release a lost lease.
 func carelessWorker(ctx context.Context, client *holdfast.Client, _ func(string) error) error {
 	lease, err := client.Acquire(ctx, "import", nil)
 	if err != nil {
@@ -61,7 +60,7 @@ func carelessWorker(ctx context.Context, client *holdfast.Client, _ func(string)
 	return context.Cause(lease.Context())
 }
 
-// forgetfulWorker keeps the lock if it cannot write.
+// forgetfulWorker keeps the lock if writing fails.
 func forgetfulWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	lease, err := client.Acquire(ctx, "import", nil) // the line that the kit names
 	if err != nil {
@@ -73,9 +72,9 @@ func forgetfulWorker(ctx context.Context, client *holdfast.Client, write func(st
 	return lease.Release(ctx)
 }
 
-// twiceWorker releases the lock as soon as the row is written, so that nobody waits
-// for the receipt, and once more at the end. The second release does nothing; the
-// fault is what stands between the two.
+// twiceWorker releases the lock as soon as the row is written, so that no other worker waits for
+// the receipt, and again at the end. The second release does nothing. The fault is the work between
+// the two.
 func twiceWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	lease, err := client.Acquire(ctx, "import", nil)
 	if err != nil {
@@ -91,28 +90,28 @@ func twiceWorker(ctx context.Context, client *holdfast.Client, write func(string
 	return write("receipt")
 }
 
-// onceWorker writes both under the lock.
+// onceWorker writes the row and the receipt under the lock.
 func onceWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	return client.Do(ctx, "import", nil, func(context.Context, *holdfast.Lease) error {
 		return errors.Join(write("row"), write("receipt"))
 	})
 }
 
-// greedyWorker keeps all others from the orders while it waits for the stock.
+// greedyWorker holds the orders while it waits for the stock.
 func greedyWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	return client.Do(ctx, "orders", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 		return client.Do(ctx, "stock", nil, func(context.Context, *holdfast.Lease) error { return write("row") })
 	})
 }
 
-// modestWorker has nothing while it waits for what everybody wants.
+// modestWorker holds nothing while it waits for the stock.
 func modestWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	return client.Do(ctx, "stock", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 		return client.Do(ctx, "orders", nil, func(context.Context, *holdfast.Lease) error { return write("row") })
 	})
 }
 
-// boldWorker works without the lock rather than not at all.
+// boldWorker works without the lock if the store is unavailable.
 func boldWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	lease, err := client.Acquire(ctx, "import", nil)
 	if err == nil {
@@ -123,12 +122,12 @@ func boldWorker(ctx context.Context, client *holdfast.Client, write func(string)
 	return write("row")
 }
 
-// patientWorker does not end when its caller has gone away.
+// patientWorker does not end when its caller's context ends.
 func patientWorker(_ context.Context, client *holdfast.Client, write func(string) error) error {
 	return rightWorker(context.Background(), client, write)
 }
 
-// zealousWorker takes a release of which it has not heard for work that has failed.
+// zealousWorker takes a release without a reply for failed work.
 func zealousWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	for {
 		lease, err := client.Acquire(ctx, "import", nil)
@@ -144,7 +143,7 @@ func zealousWorker(ctx context.Context, client *holdfast.Client, write func(stri
 	}
 }
 
-// knockingWorker asks again and again, and so has no place in the queue.
+// knockingWorker polls, and so has no place in the queue.
 func knockingWorker(ctx context.Context, client *holdfast.Client, write func(string) error) error {
 	for {
 		lease, err := client.TryAcquire(ctx, "import", nil)
@@ -162,7 +161,7 @@ func knockingWorker(ctx context.Context, client *holdfast.Client, write func(str
 	}
 }
 
-// localWorker thinks that there is one process only.
+// localWorker locks only within its process.
 func localWorker() worker {
 	locks := map[*holdfast.Client]*sync.Mutex{} // a process has one client
 	var mu sync.Mutex

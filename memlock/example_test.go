@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// A mutex for each account, in one process: there are as many as there are names, those
-// that nobody uses cost nothing, and whoever waits can stop waiting.
+// A mutex for each account, in one process: there can be any number of names, unused names cost
+// nothing, and a waiter can stop waiting.
 func Example() {
 	ctx := context.Background()
 	engine, err := memlock.New(nil)

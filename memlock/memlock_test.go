@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// harness is the suite's way to engines in memory.
+// harness opens engines in memory for the suite.
 var harness = enginetest.Harness{
 	Open:   func(tb testing.TB) driver.Engine { return open(tb, nil) },
 	Unit:   time.Second,
@@ -27,7 +27,7 @@ func open(tb testing.TB, opts *memlock.Options) driver.Engine {
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 
-// TestConformanceWithHistory runs it again on engines that write down what happens.
+// TestConformanceWithHistory runs the suite on engines with history.
 func TestConformanceWithHistory(t *testing.T) {
 	h := harness
 	h.Open = func(tb testing.TB) driver.Engine { return open(tb, &memlock.Options{History: true}) }
@@ -35,6 +35,6 @@ func TestConformanceWithHistory(t *testing.T) {
 	enginetest.RunForwarded(t, h)
 }
 
-// TestConformanceBehindForward runs the suite on what wrappers make of the
-// engine, with all its flags, and without each.
+// TestConformanceBehindForward runs the suite on wrappers of the engine, with all its flags, and
+// without each flag.
 func TestConformanceBehindForward(t *testing.T) { enginetest.RunForwarded(t, harness) }

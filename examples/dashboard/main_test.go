@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestExample: operators see the page and may act, others see nothing, and Shutdown does
-// not wait for a page that is open.
+// TestExample checks that only operators see the page and may act, and that Shutdown does not wait
+// for an open page.
 func TestExample(t *testing.T) {
 	engine := mem.New(&mem.Options{History: true})
 	defer engine.Close()
@@ -81,7 +81,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestPageShowsExample as it is.
+// TestPageShowsExample checks that docs/dashboard.md shows a part of this program unchanged.
 func TestPageShowsExample(t *testing.T) {
 	const page = "../../docs/dashboard.md"
 	text, err1 := os.ReadFile(page)

@@ -16,12 +16,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// A fleet is some hosts that share a store, and a journal of what their jobs did.
+// A fleet is several hosts that share a store, and a journal of their jobs.
 type fleet struct {
 	bin, store, journal string
 }
 
-// newFleet builds the program holdfast, and starts a server.
+// newFleet builds the program holdfast and starts a server.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +33,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// install makes a file, or a program that is on the PATH of all hosts if name has no
-// directory.
+// install creates a file. If name has no directory, the file is a program on the PATH of all hosts.
 func (f *fleet) install(t *testing.T, name, text string) {
 	t.Helper()
 	if filepath.Base(name) == name {
@@ -48,21 +47,20 @@ func (f *fleet) install(t *testing.T, name, text string) {
 	}
 }
 
-// job makes a program that writes "begin" and "end" into the journal, runs what is
-// between, and says which of them overlap.
+// job installs a program that writes "begin" and "end" to the journal, and runs between in between.
+// The journal then shows whether jobs overlap.
 func (f *fleet) job(t *testing.T, name, between string) {
 	t.Helper()
 	f.install(t, name, "#!/bin/sh\necho begin >>"+f.journal+"\n"+between+"\necho end >>"+f.journal+"\n")
 }
 
-// lines returns what the jobs have written.
+// lines returns the lines of the journal.
 func (f *fleet) lines(t *testing.T) string {
 	t.Helper()
 	return strings.Join(strings.Fields(read(t, f.journal)), " ")
 }
 
-// command returns a process on a host of its own: another home, and no other
-// environment than the one that is given.
+// command returns a command on its own host, with another home and only the given environment.
 func (f *fleet) command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -77,7 +75,7 @@ func (f *fleet) command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// onHosts runs the same command on n hosts at once, and returns their statuses.
+// onHosts runs the same command on n hosts at once, and counts the exit statuses.
 func (f *fleet) onHosts(t *testing.T, n int, env []string, args ...string) (statuses map[int]int) {
 	t.Helper()
 	statuses = map[int]int{}

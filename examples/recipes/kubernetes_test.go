@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// strictly reads YAML into a type of Kubernetes, which must know every field.
+// strictly decodes YAML into a type of Kubernetes, which must have all of its fields.
 func strictly(t *testing.T, text string, to any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(text), to); err != nil {
@@ -20,7 +20,7 @@ func strictly(t *testing.T, text string, to any) {
 	}
 }
 
-// sidecar returns the two objects of the sidecar's file.
+// sidecar returns the two objects in sidecar.yaml.
 func sidecar(t *testing.T) (d apps.Deployment, m core.ConfigMap) {
 	t.Helper()
 	first, second, _ := strings.Cut(read(t, "kubernetes/sidecar.yaml"), "\n---\n")
@@ -29,7 +29,7 @@ func sidecar(t *testing.T) (d apps.Deployment, m core.ConfigMap) {
 	return d, m
 }
 
-// sidecarScripts returns what the sidecar runs, which must be that of its command.
+// sidecarScripts returns the scripts of the sidecar. The sidecar's command must run one of them.
 func sidecarScripts(t *testing.T) map[string]string {
 	t.Helper()
 	d, m := sidecar(t)
@@ -40,8 +40,8 @@ func sidecarScripts(t *testing.T) map[string]string {
 	return m.Data
 }
 
-// TestSidecarFile: what must fit together does: the volumes, the names, and that it is
-// a sidecar.
+// TestSidecarFile checks that the volumes and names in the file match, and that the container is a
+// sidecar.
 func TestSidecarFile(t *testing.T) {
 	d, m := sidecar(t)
 	pod := d.Spec.Template
@@ -74,7 +74,7 @@ func TestSidecarFile(t *testing.T) {
 	secret(t, beside)
 }
 
-// secret checks that a container has its store from a secret.
+// secret checks that a container gets its store from a secret.
 func secret(t *testing.T, c core.Container) {
 	t.Helper()
 	for _, e := range c.Env {
@@ -85,8 +85,8 @@ func secret(t *testing.T, c core.Container) {
 	t.Errorf("%s has no HOLDFAST_STORE from a secret", c.Name)
 }
 
-// TestCronJob: two pods of one night, and those of another cluster, do the work once;
-// the next night it is done again.
+// TestCronJob checks that several pods of one night do the work once, and that the next night it is
+// done again.
 func TestCronJob(t *testing.T) {
 	var job batch.CronJob
 	strictly(t, read(t, "kubernetes/cronjob.yaml"), &job)
@@ -105,7 +105,7 @@ func TestCronJob(t *testing.T) {
 	for _, name := range []string{"report-29456789", "report-29458229"} {
 		var args []string
 		for _, a := range c.Command {
-			args = append(args, strings.ReplaceAll(a, "$(JOB_NAME)", name)) // as the kubelet does
+			args = append(args, strings.ReplaceAll(a, "$(JOB_NAME)", name)) // like the kubelet
 		}
 		if got := f.onHosts(t, 3, nil, args...); got[0] != 3 {
 			t.Errorf("%s: statuses %v, want 0", name, got)
@@ -121,7 +121,7 @@ func workflow(t *testing.T) (commands []string) {
 	t.Helper()
 	var w struct {
 		Name string         `json:"name"`
-		On   map[string]any `json:"true"` // which is what "on" is in YAML 1.1
+		On   map[string]any `json:"true"` // "on" is true in YAML 1.1
 		Jobs map[string]struct {
 			RunsOn string            `json:"runs-on"`
 			Env    map[string]string `json:"env"`

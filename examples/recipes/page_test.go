@@ -13,10 +13,11 @@ import (
 
 const page = "../../docs/recipes.md"
 
-// link leads from the page to a file here.
+// link matches a link on the page to a file in this directory.
 var link = regexp.MustCompile(`\]\(\.\./examples/recipes/([^)]+)\)`)
 
-// TestPage: the page names every file once, and shows some of them unchanged.
+// TestPage checks that the page links to every file once, and that the files that it shows are
+// unchanged.
 func TestPage(t *testing.T) {
 	text := read(t, page)
 	var files, texts []string
@@ -44,8 +45,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// replaced returns text in which each of old stands at least once and has got the new
-// one behind it.
+// replaced returns text with each old string, which text must contain, replaced by the new string
+// after it.
 func replaced(t *testing.T, text string, oldNew ...string) string {
 	t.Helper()
 	for i := 0; i < len(oldNew); i += 2 {

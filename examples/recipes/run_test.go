@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// crontab returns the commands of the crontab as cron would run them: what follows the
-// first % is not part of one, and \% is a %.
+// crontab returns the commands of the crontab as cron runs them: cron cuts a command at the first
+// %, and \% stands for a %.
 func crontab(t *testing.T) (commands []string) {
 	t.Helper()
 	entry := regexp.MustCompile(`^(\S+ +){5}app +(.*)$`)
@@ -35,8 +35,8 @@ func crontab(t *testing.T) (commands []string) {
 	return commands
 }
 
-// TestCron: on three hosts the report is made once, on another host if it fails on the
-// first, and the other job runs on one of them.
+// TestCron checks that three hosts make the report once, on another host if it fails on the first,
+// and that all run the other job on one host.
 func TestCron(t *testing.T) {
 	f := newFleet(t)
 	commands := crontab(t)
@@ -57,7 +57,8 @@ func TestCron(t *testing.T) {
 	}
 }
 
-// TestSelfLocking: of two that start the script at once one works, with its arguments.
+// TestSelfLocking checks that one of two processes that start the script at once does the work,
+// with its arguments.
 func TestSelfLocking(t *testing.T) {
 	f := newFleet(t)
 	f.job(t, "hold-on", "sleep 1")
@@ -77,14 +78,14 @@ func TestSelfLocking(t *testing.T) {
 	}
 }
 
-// TestFreeze: nobody releases during the freeze, and whoever tries hears why; after it
-// they can. Both ways to end it work.
+// TestFreeze checks that deploys are refused during the freeze, with its reason, and run after it,
+// however the freeze is ended.
 func TestFreeze(t *testing.T) {
 	f := newFleet(t)
 	const reason = "no releases before Monday"
 	steps := strings.Split(strings.TrimSpace(read(t, "scripts/freeze.sh")), "\n\n")
 	freeze, try, end := steps[0], replaced(t, steps[1], "./deploy.sh", "true"), steps[2]
-	home := []string{"HOME=" + t.TempDir()} // of whoever freezes and ends it
+	home := []string{"HOME=" + t.TempDir()} // of the user who starts and ends the freeze
 	step := func(command string, env []string, want int, says string) {
 		t.Helper()
 		out, err := f.command(t, env, "sh", "-c", command).CombinedOutput()
@@ -92,7 +93,7 @@ func TestFreeze(t *testing.T) {
 			t.Errorf("%s: status %d, want %d with %q\n%s", command, status(err), want, says, out)
 		}
 	}
-	for _, who := range [][]string{home, nil} { // the second is somebody else, who breaks it
+	for _, who := range [][]string{home, nil} { // the second is another user, who breaks the lock
 		step(try, nil, 0, "")
 		step(freeze, home, 0, "until")
 		step(try, nil, 75, reason)
@@ -101,7 +102,7 @@ func TestFreeze(t *testing.T) {
 	step(try, nil, 0, "")
 }
 
-// TestCI: two deploys at once come one after the other, as the workflow runs them.
+// TestCI checks that two deploys of the workflow at once run one after the other.
 func TestCI(t *testing.T) {
 	f := newFleet(t)
 	w := workflow(t)
@@ -118,9 +119,8 @@ func TestCI(t *testing.T) {
 	}
 }
 
-// TestSidecar: of two pods one has the token. If its sidecar is killed, the file is too
-// old before the other pod has a greater one; and a sidecar that starts again leaves
-// none behind.
+// TestSidecar checks that one of two pods has the token. If its sidecar is killed, the file is too
+// old before the other pod gets a greater token. A sidecar that starts again removes the old token.
 func TestSidecar(t *testing.T) {
 	f := newFleet(t)
 	scripts := sidecarScripts(t)
@@ -156,7 +156,7 @@ func TestSidecar(t *testing.T) {
 	if begin := changed(t, two); second <= first || !begin.After(last.Add(time.Second)) {
 		t.Errorf("token %d after %d; the first was last seen at %s, the second at %s", second, first, last, begin)
 	}
-	stopOne := startOne() // it stands by
+	stopOne := startOne() // it waits
 	drivertest.Eventually(t, "the old token is gone", func() bool { _, err := os.Stat(filepath.Join(one, "token")); return os.IsNotExist(err) })
 	stopTwo(false)
 	if _, err := os.Stat(filepath.Join(two, "token")); err == nil {
@@ -168,7 +168,7 @@ func TestSidecar(t *testing.T) {
 	stopOne(false)
 }
 
-// token waits for the token of a pod.
+// token waits for the token of a pod and returns it.
 func token(t *testing.T, dir string) (token uint64) {
 	t.Helper()
 	drivertest.Eventually(t, "a token", func() bool {
@@ -181,7 +181,7 @@ func token(t *testing.T, dir string) (token uint64) {
 	return token
 }
 
-// changed returns when the token of a pod was last touched.
+// changed returns when the token file of a pod was last touched.
 func changed(t *testing.T, dir string) time.Time {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(dir, "token"))

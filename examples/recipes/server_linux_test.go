@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestServerUnits: systemd knows what is in the units of the server.
+// TestServerUnits checks that systemd accepts the units of the server.
 func TestServerUnits(t *testing.T) {
 	f := newFleet(t)
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serverObjects returns the objects of the server's file.
+// serverObjects returns the objects in server.yaml.
 func serverObjects(t *testing.T) []string {
 	t.Helper()
 	all := strings.Split(read(t, "kubernetes/server.yaml"), "\n---\n")
@@ -27,7 +27,7 @@ func serverObjects(t *testing.T) []string {
 	return all
 }
 
-// A serviceMonitor has those fields of the operator's type that ours has.
+// A serviceMonitor has the fields of the operator's type that server.yaml uses.
 type serviceMonitor struct {
 	meta.TypeMeta   `json:",inline"`
 	meta.ObjectMeta `json:"metadata"`
@@ -41,8 +41,8 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
-// TestServerObjects: what is around the Deployment is about its pods and its ports, leaves
-// one pod when a node is drained, and lets the memory end before the kernel does.
+// TestServerObjects checks that the other objects match the pods and ports of the Deployment, that
+// one pod stays when a node is drained, and that the memory limit of Go is below the kernel's.
 func TestServerObjects(t *testing.T) {
 	objects := serverObjects(t)
 	var d apps.Deployment
@@ -105,8 +105,8 @@ func TestServerObjects(t *testing.T) {
 	}
 }
 
-// TestServerDeployment: the pod is given the time that it takes to its end, asks what the
-// server answers, and starts it with flags that it has.
+// TestServerDeployment checks that the pod has enough time to end, that its probes use the server's
+// paths, and that the server has the flags with which it is started.
 func TestServerDeployment(t *testing.T) {
 	var d apps.Deployment
 	strictly(t, serverObjects(t)[0], &d)
@@ -133,7 +133,7 @@ func TestServerDeployment(t *testing.T) {
 	f := newFleet(t)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(f.bin, c.Command[0]), c.Command[1:]...)
 	cmd.Env = append(cmd.Environ(), "HOLDFAST_STORE="+f.store)
-	out, _ := cmd.CombinedOutput() // its status is checked
+	out, _ := cmd.CombinedOutput() // the status is checked below
 	if status := cmd.ProcessState.ExitCode(); status != 78 || !strings.Contains(string(out), "/tls/tls.crt") {
 		t.Errorf("status %d, want 78, because there is no certificate here:\n%s", status, out)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestSystemd: systemd knows what is in the units, and two hosts on which the timer
-// goes off at once make one report; the other host has not failed.
+// TestSystemd checks that systemd accepts the units. If the timer fires on two hosts at once, they
+// make one report, and the other host reports no failure.
 func TestSystemd(t *testing.T) {
 	f := newFleet(t)
 	f.job(t, "report", "sleep .3")

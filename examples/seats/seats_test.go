@@ -26,8 +26,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// sell runs the program, which must end with the status, and returns its
-// output.
+// sell runs the program, which must end with status, and returns its output.
 func sell(t *testing.T, program string, status int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -46,7 +45,7 @@ func sell(t *testing.T, program string, status int, args ...string) (stdout, std
 	return out.String(), errs.String()
 }
 
-// summaryOf reads the last line of the output.
+// summaryOf returns the summary in the last line of the output.
 func summaryOf(t *testing.T, stdout string) summary {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
@@ -59,8 +58,8 @@ func summaryOf(t *testing.T, stdout string) summary {
 	return s
 }
 
-// wantSoldOnce fails the test unless every seat was sold to one customer, and
-// the others were refunded.
+// wantSoldOnce fails the test unless every seat was sold to one customer, and all other charges
+// were refunded.
 func wantSoldOnce(t *testing.T, stdout string, rounds int) {
 	t.Helper()
 	s := summaryOf(t, stdout)
@@ -74,7 +73,7 @@ func wantSoldOnce(t *testing.T, stdout string, rounds int) {
 	}
 }
 
-// wantSoldTwice fails the test unless the lock alone was not enough.
+// wantSoldTwice fails the test unless a seat was sold twice with the lock alone.
 func wantSoldTwice(t *testing.T, stdout string) {
 	t.Helper()
 	s := summaryOf(t, stdout)
@@ -86,8 +85,7 @@ func wantSoldTwice(t *testing.T, stdout string) {
 	}
 }
 
-// wantNothingLeft fails the test if the program left something in a server
-// that belongs to somebody else.
+// wantNothingLeft fails the test if the program left tables in the server.
 func wantNothingLeft(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := database{PostgreSQL: dsn, Schema: "public"}.open()
@@ -157,7 +155,7 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// TestProblem: the exit status tells when the result is not as promised.
+// TestProblem checks that problem reports every result that differs from the expected one.
 func TestProblem(t *testing.T) {
 	good := summary{Fencing: "on", Rounds: 3, Sold: 3, Refused: 3, Refunded: 3}
 	if p := good.problem(); p != "" {

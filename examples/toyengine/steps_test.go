@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A partial is the engine of somebody who has come to a step of docs/internals/engines.md,
-// and has not written the methods of those that follow.
+// A partial is an engine as far as a step of docs/internals/engines.md, without the methods of the
+// later steps.
 type partial struct {
 	driver.Forward
 	step int
@@ -52,7 +52,7 @@ func (p partial) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return p.Forward.Extend(ctx, reqs)
 }
 
-// upTo returns a harness of engines that have come to a step.
+// upTo returns a harness of engines as far as a step.
 func upTo(step int) enginetest.Harness {
 	without := driver.Capabilities{List: step < 7, Shared: step < 8, Semaphore: step < 8, Queue: step < 9}
 	h := harness
@@ -65,8 +65,8 @@ func upTo(step int) enginetest.Harness {
 	return h
 }
 
-// TestSteps goes through docs/internals/engines.md: after each step its requirements pass,
-// though what follows is missing.
+// TestSteps checks that the requirements of each step in docs/internals/engines.md pass without the
+// later steps.
 func TestSteps(t *testing.T) {
 	page, err := os.ReadFile("../../docs/internals/engines.md")
 	if err != nil {
@@ -88,7 +88,7 @@ func TestSteps(t *testing.T) {
 				t.Run(fmt.Sprintf("%d/%s", step, name), func(t *testing.T) {
 					h.Bubble(t, func(t *testing.T) { all[name].Check(t, h) })
 				})
-			case !strings.HasPrefix(name, "MaxTTL"): // this store bounds no TTL
+			case !strings.HasPrefix(name, "MaxTTL"): // this store has no greatest TTL
 				t.Errorf("%s does not apply to an engine that has come to step %d", name, step)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/examples/toyengine"
 )
 
-// store is one on which engines may be joined.
+// A store is an engine with its store, so that Join can open another.
 type store struct {
 	*toyengine.Engine
 	*toyengine.Store
@@ -30,10 +30,10 @@ var harness = enginetest.Harness{
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 
-// TestConformanceBehindForward: wrappers of the engine pass, too.
+// TestConformanceBehindForward checks that wrappers of the engine pass, too.
 func TestConformanceBehindForward(t *testing.T) { enginetest.RunForwarded(t, harness) }
 
-// TestSize: docs/internals/engines.md says that an engine is small.
+// TestSize checks that the engine is as small as docs/internals/engines.md promises.
 func TestSize(t *testing.T) {
 	source, err := os.ReadFile("toyengine.go")
 	if err != nil {
