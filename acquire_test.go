@@ -48,7 +48,7 @@ func TestAcquireWaitsForRelease(t *testing.T) {
 		waited := time.Since(start)
 		expect(t, waited == time.Minute, "acquired %s after the start, want at the release: 1m", waited)
 		expect(t, second.Token() > first.Token(), "tokens %d, %d: want them to grow", first.Token(), second.Token())
-		// I7: a waiter makes two attempts, and then sends one request per refresh.
+		// I7: a waiter does not spin.
 		n := engine.count("acquire")
 		expect(t, n <= 40, "%d attempts in a minute: the waiter spins", n)
 	})

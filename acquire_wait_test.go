@@ -123,7 +123,7 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 			release := foreign(t, engine, "a", time.Hour)
 			long := tt.outage > 5*time.Second // longer than a place lasts
 			if long {
-				engine.set(nil, fail(errLink, "acquire")) // still in place when the place is lost
+				engine.set(nil, fail(errLink, "acquire")) // a lost reply, which no longer matters once the place is lost
 			}
 			waiting := enqueue(t.Context(), c, "a", nil)
 			engine.heal()

@@ -115,8 +115,8 @@ func TestCohortCancelled(t *testing.T) {
 	})
 }
 
-// TestCohortCancelledAtAnyTime checks that neither a lease, a place nor a turn is lost whenever
-// callers stop waiting, and whichever requests get no reply. INVARIANT I5.
+// TestCohortCancelledAtAnyTime checks that no lease and no place is left, and no turn lost,
+// whenever callers stop waiting, and whichever requests get no reply. INVARIANT I5.
 func TestCohortCancelledAtAnyTime(t *testing.T) {
 	for ms := range 25 {
 		for _, n := range []int{1, 3} {
@@ -228,7 +228,7 @@ func TestCohortUnavailable(t *testing.T) {
 	})
 }
 
-// TestCohortUnavailableToPatientLeader checks that a MaxWait of the leader is not the others'.
+// TestCohortUnavailableToPatientLeader checks that the leader's MaxWait does not apply to others.
 func TestCohortUnavailableToPatientLeader(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("acquire"), nil)

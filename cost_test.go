@@ -144,8 +144,8 @@ func TestEveryCost(t *testing.T) {
 }
 
 // TestOnceWaitingCost checks what waiting for a result costs with a queue: an acquire for the
-// place, a share of a refresh when the work is done, a release of the place, and the acquire that
-// finds the result.
+// place, a share of a refresh when the place is gone, a cancel, and the acquire that finds the
+// result.
 func TestOnceWaitingCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

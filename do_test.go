@@ -91,7 +91,7 @@ func TestDoTellsLoss(t *testing.T) {
 	})
 }
 
-// TestDoExcludes checks that Do runs one work at a time. INVARIANT I1.
+// TestDoExcludes checks that Do runs the work of one caller at a time. INVARIANT I1.
 func TestDoExcludes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

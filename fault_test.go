@@ -169,7 +169,7 @@ type plain struct{ driver.Engine }
 
 func (plain) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
-// fullAndPlain return an engine with all its capabilities, and as a plain engine.
+// fullAndPlain are the ways to use an engine: with all its capabilities, and as a plain engine.
 var fullAndPlain = []func(*faulty) driver.Engine{
 	func(f *faulty) driver.Engine { return f },
 	func(f *faulty) driver.Engine { return plain{f} },

@@ -86,7 +86,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLocalHolder checks that the holder describes this process where the caller sets nothing else.
+// TestLocalHolder checks that the client describes this process as the holder unless the caller
+// sets the holder.
 func TestLocalHolder(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -336,7 +336,7 @@ func TestEverySecondLeader(t *testing.T) {
 		engine.set(fail(errLink, "extend"), nil)
 		second := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
 		time.Sleep(12 * time.Second)
-		if got := engine.count("acquire"); got != 5 { // two leads, the record, and one of each leader
+		if got := engine.count("acquire"); got != 5 { // two for the lead, one for the first record, and one check by each leader
 			t.Errorf("%d acquires, want 5: both lead", got)
 		}
 		engine.heal()

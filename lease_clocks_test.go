@@ -238,8 +238,8 @@ func slewHolder(c *holdfast.Client, raw func(mono time.Duration) time.Duration) 
 	holdfast.SetClocks(c, func() time.Duration { return time.Hour + since() }, func() time.Duration { return time.Minute + raw(since()) })
 }
 
-// TestSlewedThereAndBack checks that a clock that was slewed forward and then back counts as one
-// that was only slewed back.
+// TestSlewedThereAndBack checks that a clock that was slewed forward and then back is treated like
+// one that was only slewed back.
 func TestSlewedThereAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)

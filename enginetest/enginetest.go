@@ -61,8 +61,8 @@ type Requirement struct {
 	Explanation string // the rule that a failing engine breaks, in one line
 }
 
-// Run checks the engine of h against every requirement that applies to it,
-// each as a subtest on a store of its own, and logs those that do not apply.
+// Run checks the engine of h against every requirement that applies to it, each as a subtest on its
+// own store, and logs those that do not apply.
 func Run(t *testing.T, h Harness) { runSome(t, h, func(Requirement) bool { return true }) }
 
 // runSome is Run for the requirements for which wanted returns true.

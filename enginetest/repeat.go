@@ -31,8 +31,8 @@ func repeatRequirements() []Requirement {
 	}
 }
 
-// repeatOutlivesCleanUp repeats acquires whose context ended before they were sent, or perhaps
-// while they were under way.
+// repeatOutlivesCleanUp repeats acquires whose context ended before the acquire was sent, or
+// perhaps while it was under way.
 func repeatOutlivesCleanUp(t *T) {
 	var leases []lease
 	for i, after := range []time.Duration{0, time.Millisecond} {

@@ -9,7 +9,7 @@ import (
 )
 
 // A T is one requirement's run against one engine. Methods that acquire or end leases end the run
-// if the engine replies otherwise.
+// if the engine does not reply as expected.
 type T struct {
 	testing.TB
 	Engine   driver.Engine

@@ -101,7 +101,7 @@ func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
 	return l
 }
 
-// watchTells ends the leases for which t's waiters wait through other.
+// watchTells ends leases through other while waiters of t wait for them.
 func watchTells(t, other *T) {
 	t.listens()
 	for _, name := range []string{"a", "{a}", "a b/ключ*"} {

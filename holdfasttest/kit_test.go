@@ -221,7 +221,7 @@ func TestSlowStore(t *testing.T) {
 			t.Errorf("TryAcquire took %s, want the request timeout", took)
 		}
 		k.SlowStore(0)
-		if lock, err := k.Client.Inspect(t.Context(), "b"); err != nil || lock.LastToken != 0 { // it may be released by now
+		if lock, err := k.Client.Inspect(t.Context(), "b"); err != nil || lock.LastToken != 0 { // the lease may have been released by now
 			t.Errorf("a request that was given up has reached the store: %+v, %v", lock, err)
 		}
 	})
@@ -282,8 +282,7 @@ func TestDroppedIsCarriedOut(t *testing.T) {
 	})
 }
 
-// TestDroppedGrant checks that a lease whose grant was lost is not reported, and that the library
-// cancels it.
+// TestDroppedGrant checks that the library cancels a lease whose grant was lost.
 func TestDroppedGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)

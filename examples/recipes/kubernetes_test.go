@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// strictly decodes YAML into a type of Kubernetes, which must have all of its fields.
+// strictly decodes YAML into a type of Kubernetes, which must have all fields of the text.
 func strictly(t *testing.T, text string, to any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(text), to); err != nil {

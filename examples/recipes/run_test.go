@@ -36,7 +36,7 @@ func crontab(t *testing.T) (commands []string) {
 }
 
 // TestCron checks that three hosts make the report once, on another host if it fails on the first,
-// and that all run the other job on one host.
+// and that the other job runs on one of the hosts.
 func TestCron(t *testing.T) {
 	f := newFleet(t)
 	commands := crontab(t)
