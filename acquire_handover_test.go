@@ -13,8 +13,8 @@ import (
 )
 
 // TestHandedOverLeaseIsTrustedNoLongerThanItLasts checks that the holder never trusts a lease that
-// was handed over for longer than the store keeps it, however slowly the store answers. INVARIANT
-// I3.
+// was handed over for longer than the store keeps it, however slowly the store answers.
+// INVARIANT I3.
 func TestHandedOverLeaseIsTrustedNoLongerThanItLasts(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, time.Second, 30 * time.Second, time.Hour} {
 		for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
@@ -143,8 +143,8 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 }
 
 // TestHandOverIsLost checks that the lease ends at once if the store answers the confirmation with
-// ErrLost, and before the store grants the lock to another waiter if it never answers. INVARIANT
-// I3.
+// ErrLost, and before the store grants the lock to another waiter if it never answers.
+// INVARIANT I3.
 func TestHandOverIsLost(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
 		runWithClient(t, fmt.Sprint("cut off ", cutOff), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {

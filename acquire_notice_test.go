@@ -15,8 +15,8 @@ import (
 )
 
 // TestLostNoticeIsFoundByRefresh checks that a waiter finds a hand-over without its notice, by the
-// next refresh. The first of the queue also refreshes when the lease in its way expires. INVARIANT
-// I7.
+// next refresh. The first of the queue also refreshes when the lease in its way expires.
+// INVARIANT I7.
 func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 	tests := map[string]struct{ ttl, released, least, most time.Duration }{
 		"released":        {time.Hour, 10 * time.Second, 10 * time.Second, 10*time.Second + 5*time.Second/3},

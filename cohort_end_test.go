@@ -271,8 +271,8 @@ func TestCohortSilent(t *testing.T) {
 	})
 }
 
-// TestCohortDowngraded checks that no exclusive turn follows a lease that may be shared. INVARIANT
-// I1.
+// TestCohortDowngraded checks that no exclusive turn follows a lease that may be shared.
+// INVARIANT I1.
 func TestCohortDowngraded(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {

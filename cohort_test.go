@@ -60,7 +60,7 @@ func soon(t *testing.T, done <-chan outcome) *holdfast.Lease {
 
 // TestCohortTakesTurns checks that the callers of one client have one place, and turns in the order
 // of their calls. A lease serves four turns, each with its own token, and the next lease has a
-// greater token. INVARIANTS I2 and I7.
+// greater token. INVARIANT I2, I7.
 func TestCohortTakesTurns(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)
@@ -118,8 +118,8 @@ func TestCohortCost(t *testing.T) {
 }
 
 // TestCohortTokensAreReserved checks that the tokens of turns stay below those of the next lease
-// even if the store's clock is behind. Only the tokens that a grant reserves ensure this. INVARIANT
-// I2.
+// even if the store's clock is behind. Only the tokens that a grant reserves ensure this.
+// INVARIANT I2.
 func TestCohortTokensAreReserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -161,8 +161,8 @@ func TestCohortLetsOthersGo(t *testing.T) {
 }
 
 // TestCohortTurnsEndInTime checks that no turn begins 20 ms after the grant. From then on the
-// callers that still wait have a place in the store, however long the present turn takes. INVARIANT
-// I7.
+// callers that still wait have a place in the store, however long the present turn takes.
+// INVARIANT I7.
 func TestCohortTurnsEndInTime(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 4, nil)

@@ -101,8 +101,8 @@ func nil2exclusive(opts *holdfast.AcquireOptions) *holdfast.AcquireOptions {
 }
 
 // TestAdoptionCountsFromItsRequest checks that the deadline of an adopted lease counts from before
-// a request of this client, however late the reply, and whichever repeat was answered. INVARIANT
-// I3.
+// a request of this client, however late the reply, and whichever repeat was answered.
+// INVARIANT I3.
 func TestAdoptionCountsFromItsRequest(t *testing.T) {
 	lost := 0
 	ways := map[string][2]func(context.Context, string) error{

@@ -31,8 +31,8 @@ func TestKeepAliveHoldsForHours(t *testing.T) {
 	})
 }
 
-// TestKeepAliveSurvivesBlips checks that a failed renewal is retried until the deadline. INVARIANT
-// I9.
+// TestKeepAliveSurvivesBlips checks that a failed renewal is retried until the deadline.
+// INVARIANT I9.
 func TestKeepAliveSurvivesBlips(t *testing.T) {
 	blips := map[string]func(context.Context, string) error{
 		"refused":      fail(driver.ErrUnavailable, "extend"),

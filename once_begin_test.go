@@ -204,7 +204,7 @@ func TestCompleteIsRepeated(t *testing.T) {
 }
 
 // TestCompleteWithoutAnAnswer checks that the error contains exactly what is known if the store
-// never answers Complete, and that neither a lease nor a place is left. INVARIANTS I5 and I10.
+// never answers Complete, and that neither a lease nor a place is left. INVARIANT I5, I10.
 func TestCompleteWithoutAnAnswer(t *testing.T) {
 	refused := fmt.Errorf("%w: connection refused", holdfast.ErrUnavailable)
 	for name, c := range map[string]struct {
