@@ -1,5 +1,5 @@
-// What one may do to a lock: buttons, and the dialog that asks before anything is done. A dialog
-// is about the one lease that was shown, by its token, and is one action however often it is sent.
+// The actions on a lock: buttons, and a dialog that asks before the action. A dialog is about the
+// lease that was shown, by its token. It is one action, however often its request is sent.
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { del, named, newKey, post } from "./api.js";
 import { Dialog, say, show, shut, toMain } from "./beside.js";
@@ -7,14 +7,13 @@ import { lockOf, look, session, version, watch } from "./fleet.js";
 import { Since, Text } from "./parts.js";
 import { count, hour, number, plain, who } from "./format.js";
 
-// may reports whether the caller may do this, to a name or at all.
+// may reports whether the caller has the right to an action on a name, or on any name.
 export function may(action, name) {
   const one = session.value;
   return Boolean(one?.actions.includes(action)) && (name === undefined || (one.prefixes ?? [""]).some((p) => name.startsWith(p)));
 }
 
-// Actions has the buttons of a holder, or without one, of a lock. The name stands on a button
-// if there is one of it only.
+// Actions shows the buttons for a holder or, without one, for the lock.
 export function Actions({ lock, holder }) {
   if (!holder) return html`<${Ask} kind="hold" lock=${lock} />`;
   if (holder.foreign) return null; // its lease has no token
@@ -24,13 +23,13 @@ export function Actions({ lock, holder }) {
     ${person && html`<${Ask} kind="extend" lock=${lock} holder=${holder} /><${Ask} kind="release" lock=${lock} holder=${holder} />`}</span>`;
 }
 
-// hold opens the dialog to hold a lock, of any name or of one that is still to be typed.
+// hold opens the dialog for holding a lock. Without a name, the user types one.
 export const hold = (name) => askAbout({ kind: "hold", lock: lockOf(name) ?? { name, holders: [] } });
 
-// after is called when it is done.
+// ForgetButton calls after when the result is forgotten.
 export const ForgetButton = ({ name, after }) => html`<${Ask} kind="forget" lock=${{ name }} after=${after} />`;
 
-// ReadOnly says so where there are no buttons.
+// ReadOnly shows a note if the caller may do nothing to a name.
 export function ReadOnly({ name }) {
   const one = session.value;
   if (!one || Object.keys(actionKinds).some((kind) => may(actionKinds[kind].right ?? kind, name))) return null;
@@ -76,7 +75,7 @@ const at = ({ lock }, what) => named("v1/locks", lock.name, what);
 const tokenOf = ({ holder }) => ({ fencing_token: BigInt(holder.fencing_token_str) });
 const msOf = ({ time, unit }) => Math.round(time * unit);
 
-// Ask is a button that opens a dialog.
+// Ask is a button that opens the dialog of an action.
 function Ask({ kind, lock, holder, after }) {
   if (!may(actionKinds[kind].right ?? kind, lock.name)) return null;
   const { word, title } = actionKinds[kind];
@@ -86,7 +85,7 @@ function Ask({ kind, lock, holder, after }) {
 
 const askAbout = (ask) => show(Question, { ask: { ...ask, key: newKey() } });
 
-const retry = 1000; // ms, until a lock is free
+const retry = 1000; // ms between attempts, until a lock is free
 
 function Question({ ask }) {
   version.value; // the lock may change
@@ -113,10 +112,10 @@ function Question({ ask }) {
       say(html`<${Text} value=${name || values.name} /> ${done}.`);
       element.closest("dialog").close();
       ask.after?.();
-      toMain(); // the button is about to go
-      look([name || values.name]).catch(() => {}); // the page looks again by itself
+      toMain(); // the button that opened the dialog may disappear
+      look([name || values.name]).catch(() => {}); // if this fails, the page looks again by itself
     } catch (error) {
-      if (error.status >= 400 && error.status < 500) ask.key = newKey(); // nothing was done: what follows is another try
+      if (error.status >= 400 && error.status < 500) ask.key = newKey(); // nothing was done: the next request is a new action
       ask.sent = false;
       setProblem(error);
       setBusy(false);
@@ -139,13 +138,13 @@ function Question({ ask }) {
   </form><//>`;
 }
 
-// promise says what a hold means.
+// promise describes what a hold means, and when it ends.
 function promise(until, lock) {
   const end = html`Nobody else can take it until <b>${hour(until ?? performance.now() + 3_600_000)}</b>, or until you release it.`;
   return lock?.held && lock.mode === "exclusive" ? html`It is held now: this dialog asks for it every second until it is free. ${end}` : end;
 }
 
-// Facts says whose lease it is, and who is affected.
+// Facts shows the holder of a lease, and who waits for the lock.
 function Facts({ holder, lock }) {
   const waiting = lock?.queueLength ?? 0, [next] = lock?.queue ?? [];
   return html`<p>Held for <${Since} at=${holder.since} /> by <strong><${Text} value=${who(holder)} /></strong>${holder.reason && html`: <${Text} value=${holder.reason} />`},
@@ -153,12 +152,12 @@ function Facts({ holder, lock }) {
     <p>${waiting ? html`<b>${count(waiting)} waiting</b>${next && html`, next: <${Text} value=${who(next)} />`}.` : "Nobody is waiting."}</p>`;
 }
 
-// same wants the name; a field has no line breaks.
+// same checks that the user typed the name. A field cannot contain line breaks.
 function same(field, name) {
   field.setCustomValidity(field.value === name.replace(/[\r\n]/g, "") ? "" : "This is not the name that is shown above.");
 }
 
-// Over says what has become of a lease that was to be ended.
+// Over shows that the lease of the dialog has ended, and who holds the lock now.
 function Over({ lock, holder }) {
   const broken = lock.broken?.find((b) => b.fencing_token_str === holder.fencing_token_str);
   const [next] = lock.holders.filter((h) => !h.released);
@@ -166,7 +165,7 @@ function Over({ lock, holder }) {
     ? html`Now <${Text} value=${who(next)} /> has the lock.` : "Nobody has the lock now."} There is nothing left to do here.</p>`;
 }
 
-// refusalWords says what a refusal means.
+// refusalWords explains what a refusal means, or that there was no reply.
 function refusalWords({ status, code, detail }, kind) {
   if (status === 0) return `No answer: ${detail}. It may have been done. Sent again, it is done once all the same.`;
   if (kind === "hold" && code === "lock-held") return `Not free yet: ${plain(detail)}. The page asks again every second, and those in the queue come first.`;
@@ -176,7 +175,7 @@ function refusalWords({ status, code, detail }, kind) {
   return `${status < 500 ? "Nothing was done: " : "It failed: "}${plain(detail ?? "")}`;
 }
 
-// BreakAll is a button that breaks all leases of a host or a holder, for one reason.
+// BreakAll is a button that breaks all leases of a host or a holder, with one reason.
 export function BreakAll({ of, leases }) {
   const own = leases.filter(({ lock, h }) => !h.foreign && !h.released && may("break", lock.name));
   if (own.length < 2) return null;

@@ -1,15 +1,15 @@
-// useAnswer asks for a path when it is first shown, every so many ms while it is shown, and
-// when again() is called: {answer, problem, again}. The latest answer stays while one fails.
-// Without a path it waits for one.
 import { useEffect, useRef, useState } from "./lib.js";
 import { get } from "./api.js";
 import { session } from "./fleet.js";
 
-// forAll is the path if the caller may read all names. That of others is not asked.
+// forAll returns path if the caller may read all names, and otherwise false or undefined.
 export const forAll = (path) => session.value && !session.value.prefixes && path;
 
 export const partly = () => Boolean(session.value?.prefixes);
 
+// useAnswer requests a path when the component is first shown, then every so many ms while the
+// page is visible, and when again() is called. It returns {answer, problem, again}. If a request
+// fails, the previous answer stays. Without a path it sends no request.
 export function useAnswer(path, params, every) {
   const [state, set] = useState({});
   const again = useRef(null);
@@ -32,11 +32,11 @@ export function useAnswer(path, params, every) {
     ask();
     return () => { over = true; clearTimeout(timer); document.removeEventListener("visibilitychange", shown); };
   }, [path, query, every]);
-  // The answer to another question is none.
+  // An answer for other params does not count.
   return { ...state, answer: state.query === query ? state.answer : undefined, again: () => again.current?.() };
 }
 
-// useJobs asks for schedules: {schedules, answer, problem}.
+// useJobs requests the schedules. It returns {schedules, answer, problem, again}.
 export function useJobs() {
   const told = useAnswer(session.value && "v1/once", { prefix: session.value?.prefixes?.[0], state: "schedule", limit: 1000 }, 15_000);
   return { ...told, schedules: (told.answer?.once ?? []).filter((k) => k.schedule).map((k) => k.schedule) };

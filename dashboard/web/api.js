@@ -1,7 +1,7 @@
-// What the page asks the server. Addresses are relative, so that any prefix does.
+// The requests of the page to the server. Their URLs are relative, so that any prefix works.
 
-// A Problem is a request that was refused, or was not answered: then its status is 0, and
-// it is not known whether it was carried out.
+// A Problem is the refusal of a request, or the lack of a reply. Without a reply the status is 0,
+// and the request may or may not have been carried out.
 export class Problem extends Error {
   constructor(status, code, detail) {
     super(detail);
@@ -11,26 +11,27 @@ export class Problem extends Error {
   }
 }
 
-const patience = 20_000; // a server takes 15 s at most
+const patience = 20_000; // ms; a server takes 15 s at most
 
 export const get = (path, params, how) => json("GET", path, { params, ...how });
 export const post = (path, body, key, how) => json("POST", path, { body, key, ...how });
 export const del = (path, how) => json("DELETE", path, how);
 
-// named is the path of a name. The name stands in the query: there are proxies that decode
-// a path, and take what they find then for another one.
+// named returns the path for a name. The name is in the query, because some proxies decode a path
+// and so change its meaning.
 export const named = (path, name, more = "") => `${path}/~${more && "/" + more}?name=${encodeURIComponent(name)}`;
 
-// lines gives each() one object after the other, of a list that may be long. It returns the headers.
+// lines calls each() with every object of a list, which may be long, as they arrive. It returns the
+// headers of the response.
 export async function lines(path, params, each, how) {
   const response = await send("GET", path, { params, accept: "application/x-ndjson", ...how });
   await readLines(response, (line) => line && each(JSON.parse(line)), how?.signal);
   return response.headers;
 }
 
-// events opens the stream of events after the one whose ID is last. It returns what reads
-// it: a function that ends when the stream does. alive is told of every line, even an empty
-// one. It is not an EventSource, which hides why it was refused, and that it still beats.
+// events opens the stream of events after the one with the ID last. It returns a function that
+// reads the stream to its end, and calls alive for every line, even an empty one. An EventSource
+// would hide the reason of a refusal, and the heartbeats.
 export async function events(last, how) {
   const headers = last ? { "Last-Event-ID": last } : {};
   const response = await send("GET", "v1/events", { accept: "text/event-stream", headers, time: 0, ...how });
@@ -48,7 +49,7 @@ export async function events(last, how) {
   };
 }
 
-// newKey draws an Idempotency-Key. Send a repeat of a request with the same.
+// newKey returns a random Idempotency-Key. Repeat a request with the key of the first attempt.
 export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join("");
 }
@@ -88,7 +89,7 @@ function exact(_, value) {
 }
 
 function lost(error, signal) {
-  if (signal?.aborted) return signal.reason; // we have cancelled it ourselves
+  if (signal?.aborted) return signal.reason; // the page itself has cancelled the request
   if (error.name === "TimeoutError") return new Problem(0, "no-answer", "the server has not answered in time");
   return new Problem(0, "no-answer", "the server cannot be reached");
 }
@@ -104,7 +105,7 @@ async function refusal(response) {
   }
 }
 
-// readLines gives each() the lines of a response. It lets the page breathe between them.
+// readLines calls each() with every line of a response. It pauses often, so that the page reacts.
 async function readLines(response, each, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,12 +1,12 @@
-// What needs somebody, of all that is known. Nothing here knows of a page.
+// What needs attention, of all that the page knows. Nothing here uses the page.
 import { blockages } from "./waits.js";
 
-const longWait = 60_000; // ms, that somebody may wait
-const shortest = 3000; // TTL, of a lease whose renewals are looked at
-const freshLook = 3000; // since a look
+const longWait = 60_000; // ms; a waiter that waits longer needs attention
+const shortest = 3000; // ms, the shortest TTL of a lease whose renewals are checked
+const freshLook = 3000; // ms since the last reply about a lock
 
-// dying returns the locks with a lease that should have been renewed, as far as is known: it has
-// less than a third of its time left.
+// dying returns the leases that should have been renewed, with their locks: less than a third of
+// their TTL is left.
 export function dying(locks, at) {
   const found = [];
   for (const lock of locks.values()) {
@@ -18,16 +18,16 @@ export function dying(locks, at) {
   return found;
 }
 
-// attention returns what needs somebody, the worst first: {bad, kind, name, holder, since, text}.
-// since is when it began, and bad says that it does harm now. Losses count since an instant, and
-// missed runs if lately() says so of their time of day.
+// attention returns what needs attention, the worst first: {bad, kind, name, holder, since, text}.
+// In a result, since is when the problem began, and bad means that it does harm now. The argument
+// since leaves out earlier losses, and lately reports whether a missed run is recent.
 export function attention({ locks, losses = [], schedules = [], lately, findings = [], since = -Infinity, at }) {
   const all = [...waits(locks, at), ...renewals(locks, at), ...ended(losses.filter((e) => e.at > since)), ...jobs(schedules, lately, locks), ...findings
     .filter((f) => f.level !== "ok").map((f) => ({ kind: "store", bad: f.level === "fail", text: `${f.key.replaceAll("_", " ")}: ${f.text}` }))];
   return all.sort((a, b) => b.bad - a.bad);
 }
 
-// isLed reports whether those who wait for a lock stand by to lead, as long as it may take.
+// isLed reports whether the waiters of a lock are standbys of a leader, which may wait for ever.
 export const isLed = ({ name, holders }) => name.endsWith("@schedule") || holders.some((h) => h.labels?.["holdfast/lead"]);
 
 function waits(locks, at) {
@@ -40,7 +40,7 @@ function waits(locks, at) {
 const renewals = (locks, at) => dying(locks, at).filter(({ lock }) => at - lock.seen < freshLook)
   .map(({ lock, holder }) => ({ kind: "renewal", bad: true, name: lock.name, holder, since: holder.renewed ?? holder.since, expires: holder.expires }));
 
-// ended are freezes that have expired, and all leases that were lost together.
+// ended returns one item for all lost leases, and one for each hold of a person that has expired.
 function ended(losses) {
   const lost = losses.filter((e) => e.event !== "broken" && !e.holder?.person);
   const of = (kind, bad) => (e) => ({ kind, bad, name: e.name, holder: e.holder, since: e.at });
@@ -48,7 +48,7 @@ function ended(losses) {
     ...losses.filter((e) => e.event === "expired" && e.holder?.person).map(of("freeze", false))];
 }
 
-// jobs are schedules that fail, have no leader, or were missed lately.
+// jobs returns the schedules that fail, that have no leader, or that missed runs lately.
 function jobs(schedules, lately, locks) {
   return schedules.flatMap(({ name, begun, next, gaps }) => {
     const gap = gaps.at(-1);

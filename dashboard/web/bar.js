@@ -1,6 +1,6 @@
-// The bar of a lease: how much of its time is left. An animation of the browser drains it,
-// so that no script runs meanwhile; it jumps when the lease is renewed, and stands still while
-// what is shown is old.
+// The bar of a lease: the share of its time that is left. An animation of the browser drains the
+// bar, so that no script runs meanwhile. The bar jumps when the lease is renewed, and stands still
+// while the shown state is old.
 import { html, useLayoutEffect, useRef } from "./lib.js";
 import { signal } from "./signal.js";
 import { trouble } from "./fleet.js";
@@ -8,18 +8,18 @@ import { left } from "./left.js";
 import { now } from "./now.js";
 import { useTick } from "./parts.js";
 
-// Those who want no motion see a step each second.
+// Users who prefer no motion see a step each second.
 const calmly = matchMedia("(prefers-reduced-motion: reduce)");
 const calm = signal(calmly.matches);
 calmly.addEventListener("change", () => { calm.value = calmly.matches; });
 
-// A look finds the same end of a lease a little earlier or later, as its answer was slow or
-// quick: a difference of less than this share of the lease's time is no renewal.
+// The computed end of a lease varies with the time that replies take. A difference of less than
+// this share of the lease's time is not a renewal.
 const jitter = 1 / 100;
 
 // Bar shows the time that a holder's lease has left.
 export function Bar({ holder }) {
-  useTick(1000); // for what is said of it: the bar itself needs no script
+  useTick(1000); // for the text: the bar itself needs no script
   const fill = useRef(null);
   const drawn = useRef(null);
   const { kind, word, text, share } = left(holder, now());
@@ -35,7 +35,7 @@ export function Bar({ holder }) {
     ${drains && html`<span class="bar-track"><span class="bar-fill" ref=${fill}></span></span>`}<span class="bar-word">${word}</span></span>`;
 }
 
-// drain lets the bar run down to the lease's end, if it does not do so already. It returns
+// drain starts the animation of a bar towards the lease's end, unless it runs already. It returns
 // what is drawn now.
 function drain(fill, was, { expires, ttl }, how) {
   const rest = Math.max(1, expires - now());

@@ -1,11 +1,12 @@
-// Dialogs stand beside the page: what they are about may go away while they are open.
+// Dialogs and status messages. They are outside the tree of the page, because the element that
+// opened a dialog may disappear while the dialog is open.
 import { html, render, useEffect, useId, useRef } from "./lib.js";
 import { signal } from "./signal.js";
 
 const shown = signal(null), said = signal("");
 let host;
 
-// show opens a dialog, of a component and what it gets.
+// show opens the dialog that the component View draws with props.
 export function show(View, props) {
   if (!host) {
     host = document.body.appendChild(document.createElement("div"));
@@ -15,7 +16,7 @@ export function show(View, props) {
   shown.value = { View, props };
 }
 
-// say says something for a while.
+// say shows a status message for 8 seconds.
 export function say(what) {
   said.value = what;
   setTimeout(() => { if (said.value === what) said.value = ""; }, 8000);
@@ -26,18 +27,18 @@ const Beside = () => html`${shown.value && html`<${shown.value.View} key=${shown
 
 export const toMain = () => document.getElementById("main").focus();
 
-// Dialog is shown in front of the page until it is closed, by Escape as well. What had the
-// keyboard has it again then, unless it is gone.
+// Dialog is a modal dialog, which Escape closes too. The element that had the focus before gets
+// it back. If that element is gone, the main part of the page gets the focus.
 export function Dialog({ title, children }) {
   const element = useRef(null);
   const id = useId();
   const mine = useRef(shown.value).current;
   useEffect(() => {
     element.current.showModal();
-    element.current.querySelector("input, form button, a")?.focus(); // and not the sign that closes it
+    element.current.querySelector("input, form button, a")?.focus(); // not the button that closes the dialog
   }, []);
   const closed = () => {
-    if (shown.value !== mine) return; // another dialog has followed
+    if (shown.value !== mine) return; // another dialog has replaced this one
     shown.value = null;
     setTimeout(() => { if (document.activeElement === document.body) toMain(); });
   };
@@ -48,5 +49,5 @@ export function Dialog({ title, children }) {
   </dialog>`;
 }
 
-// shut closes the dialog that an event comes from.
+// shut closes the dialog in which an event occurred.
 export const shut = (event) => event.target.closest("dialog").close();

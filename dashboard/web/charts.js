@@ -1,24 +1,24 @@
-// A small chart of the latest time, as SVG: its colours come from the style sheet, and it is
-// as wide as there is room. It has a unit for each second, and 100 from bottom to top.
+// A small SVG chart of the recent past. The style sheet sets its colours, and it fills the width
+// that it gets. A unit of its x axis is a second; its y axis has 100 units.
 import { html, useId } from "./lib.js";
 import { signal } from "./signal.js";
 import { duration, hour } from "./format.js";
 import { now } from "./now.js";
 import { times } from "./times.js";
 
-// pointed is how many seconds ago the reader points at, in all charts at once.
+// pointed is the x at which the user points, in all charts at once, or null.
 const pointed = signal(null);
 
-// Chart shows lines over xs, seconds before now: each is {label, tone, values, say}, with one
-// value per x (null: not known), and how a value is written; axis is how the first line has it
-// at the axis, if not so, and least what there is room for. bars draws bars instead. It has the
-// time of span: {ms, title, minutes}.
+// Chart draws lines over xs: seconds from now, at most 0. A line is {label, tone, values, say,
+// axis, least}. values has a number or null (unknown) for each x, and say formats a number. In the
+// first line, axis formats the numbers at the y axis (default: say), and the axis goes up to least
+// or more. bars draws bars instead of lines. span is the time shown: {ms, title, minutes}.
 export function Chart({ title, xs, lines, bars, span }) {
   const width = span.ms / 1000;
   const id = useId();
   const at = pointed.value === null ? xs.length - 1 : nearest(xs, pointed.value);
   const shown = ({ values, say }) => {
-    const v = pointed.value === null ? values.slice(-3).findLast((known) => known !== null) : values[at]; // the present bucket is not over
+    const v = pointed.value === null ? values.slice(-3).findLast((known) => known !== null) : values[at]; // the present bucket is incomplete
     return v === null || v === undefined ? "–" : say(v);
   };
   const [{ axis = lines[0].say, least }] = lines;
@@ -48,13 +48,13 @@ export function Chart({ title, xs, lines, bars, span }) {
     </div>`;
 }
 
-// label says how many minutes before now, or which time that is by the clock.
+// label returns the text for m minutes from now (m <= 0), relative to now or by the clock.
 function label(m) {
   if (times.value !== "relative") return hour(now() + 60_000 * m).replace(/:\d\d(Z?)$/, "$1");
   return m ? `−${duration(-60_000 * m)}` : "now";
 }
 
-// path draws what is known, with a gap where it is not.
+// path returns the SVG path of the known values, with gaps for unknown ones.
 export function path(xs, values, top, bars) {
   let open = false;
   return values.map((v, i) => {
@@ -63,18 +63,18 @@ export function path(xs, values, top, bars) {
     if (bars) return `M${xs[i]} 0V${y}`;
     const step = `${open ? "L" : "M"}${xs[i]} ${y}`;
     open = true;
-    return (values[i - 1] ?? values[i + 1] ?? null) === null ? step + "h0" : step; // alone, it is a dot
+    return (values[i - 1] ?? values[i + 1] ?? null) === null ? step + "h0" : step; // a single value is a dot
   }).join("");
 }
 
-// ticks returns two to five round numbers from 0 up to high or more.
+// ticks returns two to five round numbers, from 0 to at least high.
 export function ticks(high) {
   const unit = 10 ** Math.floor(Math.log10(high));
   const step = [0.5, 1, 2, 5].map((n) => n * unit).find((s) => high / s <= 4);
   return Array.from({ length: Math.ceil(high / step) + 1 }, (_, i) => i * step);
 }
 
-// summary says of a line what those see who see it.
+// summary describes a line in words, for screen readers.
 export function summary({ label, values, say }, span) {
   const known = values.filter((v) => v !== null);
   if (!known.length) return `${label}: nothing is known of the last ${span}. `;
@@ -85,7 +85,7 @@ export function summary({ label, values, say }, span) {
 
 const nearest = (xs, x) => xs.reduce((best, v, i) => Math.abs(v - x) < Math.abs(xs[best] - x) ? i : best, 0);
 
-// key moves what is pointed at by the arrow keys.
+// key moves pointed with the arrow keys, and Escape clears it.
 function key(e, xs, at) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
   if (step) pointed.value = xs[Math.max(0, Math.min(xs.length - 1, at + step))];

@@ -1,11 +1,11 @@
-// What a search finds among all locks. Nothing here knows of a page.
+// The search among all locks. Nothing here uses the page.
 import { who } from "./format.js";
 
-const most = 6; // of each kind
+const most = 6; // results of each kind
 
-// meanings returns what a text may mean: {names, people, reasons}. names are {lock, why}, those first
-// whose names begin so; people are {key, value, holds, waits}, of a caller, user, host, program
-// or label; reasons is how many locks have it in a reason.
+// meanings returns what a text may mean: {names, people, reasons}. names are {lock, why}, first the
+// locks whose names begin with the text. people are {key, value, holds, waits}; key is caller,
+// user, host, label or program. reasons is the number of locks with the text in a reason.
 export function meanings(locks, text) {
   const wanted = text.trim().toLowerCase();
   const names = [], more = [], people = new Map();
@@ -36,7 +36,7 @@ export function meanings(locks, text) {
   return { names: [...names.sort(shortest), ...more].slice(0, most), people: [...people.values()].sort(busiest).slice(0, most), reasons };
 }
 
-// note says who has a lock.
+// note returns who holds a lock, and how many wait.
 export function note({ holders, queueLength }) {
   const [h] = holders;
   return [h ? who(h) : "free", queueLength ? `${queueLength} waiting` : ""].filter(Boolean).join(" · ");

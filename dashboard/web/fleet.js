@@ -1,44 +1,45 @@
-// All locks of the store, as this page knows them, and how it stays current: by the events
-// where the store tells of them, by lists where it does not, and by looks at what is shown.
+// All locks of the store, as this page knows them. The page stays current by lists of all locks, by
+// events if the store has them, and by looks: requests for the locks that are shown.
 import { signal, batch } from "./signal.js";
 import { get, post, del, lines, events, Problem } from "./api.js";
 import { Model } from "./model.js";
 import { stopAt } from "./now.js";
 
-const lookEvery = 1000; // ms, of the names that are shown
+const lookEvery = 1000; // ms between looks at the shown names
 const lookSeldom = 30_000;
-const lookSoon = 200; // after an event about one of them
+const lookSoon = 200; // ms from an event about a shown name to a look
 const queuesEvery = 2000;
 const atOnce = 128; // names in a look
-const beatEvery = 2000; // without news of the store it is asked for some
-const slowAfter = 3000; // then it is slow
-const oldAfter = 5000; // from then on what is shown is old
-const streamSilence = 35_000; // the stream of events beats every 15 s
-const resync = 10_000; // foreign clients, what nobody has noticed yet
-const resyncOfOne = 40; // more for each lock: a long list costs more
-const poll = 2000; // without events
-const listShare = 20; // a list takes one part in so many of the time
-const asleepAfter = 30_000; // in a tab that is hidden: browsers have few connections
-const keptEvents = 2000; // events
-const knownIDs = 10_240; // a server that does not know where we were tells all it has
+const beatEvery = 2000; // ms without news of the store until the page requests some
+const slowAfter = 3000; // ms without news until the server counts as slow
+const oldAfter = 5000; // ms without news until the shown state counts as old
+const streamSilence = 35_000; // ms; the stream of events has a heartbeat every 15 s
+const resync = 10_000; // ms between lists, for foreign clients and expiries without an event
+const resyncOfOne = 40; // ms for each lock, if that is longer: a long list costs more
+const poll = 2000; // ms between lists without events
+const listShare = 20; // the pause after a list is at least so many times as long as the list took
+const asleepAfter = 30_000; // ms in a hidden tab: then it disconnects; browsers have few connections
+const keptEvents = 2000;
+const knownIDs = 10_240; // a server that does not know the last ID sends all its events
 
 const watched = new Map(); // name: how many views show it
-const toLookAt = new Set(); // names to look at once
+const toLookAt = new Set(); // names for the next look
 const model = new Model((name) => watched.has(name));
 
 export const locks = model.locks;
-export const lockOf = (name) => model.get(name); // even if nobody has it, if it is watched
-export const refused = new Map(); // names that are watched and cannot be seen: a Problem
+export const lockOf = (name) => model.get(name); // a free lock only if it is watched
+export const refused = new Map(); // watched name that the server refuses: a Problem
 export const recent = []; // events, the latest last
 
 export const version = signal(0);
-export const trouble = signal(null); // {of: "server" or "store", since, why}: what is shown is old
-export const slow = signal(0); // ms for which an answer has been awaited that is late
+export const trouble = signal(null); // {of: "server" or "store", since, why}: the shown state is old
+export const slow = signal(0); // ms without news if the server is slow, otherwise 0
 export const keepsHistory = signal(undefined);
-export const session = signal(undefined); // null: nobody is signed in
+export const session = signal(undefined); // null: not signed in
 export const ready = signal(false);
 
-// watch has names looked at every second, and soon after events about them, until stop.
+// watch requests names regularly, and soon after events about them, until the returned function is
+// called.
 export function watch(names) {
   const all = [...names];
   for (const name of all) {
@@ -59,14 +60,15 @@ export function watch(names) {
   };
 }
 
-// watchQueues has the queues of all names looked at for which somebody waits, until stop.
+// watchQueues requests all names with a queue every two seconds, until the returned function is
+// called.
 export function watchQueues() {
   queueWatchers++;
   nextLook.ring(0);
   return () => { queueWatchers--; };
 }
 
-// look looks at names at once, and returns their locks in the same order.
+// look requests names now, and returns their locks in the same order.
 export async function look(names, how) {
   for (let i = 0; i < names.length; i += atOnce) await lookAt(names.slice(i, i + atOnce), how);
   return names.map((name) => model.get(name));
@@ -74,13 +76,13 @@ export async function look(names, how) {
 
 const ears = new Set();
 
-// onEvent has f told of each event, once, until stop.
+// onEvent calls f with each event, once, until the returned function is called.
 export function onEvent(f) {
   ears.add(f);
   return () => ears.delete(f);
 }
 
-// changed lets views know, at most ten times a second.
+// changed makes the views draw again, at most ten times a second.
 let bumped = 0, bumping;
 function changed() {
   if (bumping) return;
@@ -92,7 +94,7 @@ function changed() {
   }, wait);
 }
 
-// --- what comes in ---
+// --- events and replies ---
 
 const ids = new Set();
 
@@ -122,12 +124,12 @@ function seen(raw, sent) {
 }
 
 let begin;
-export const begun = new Promise((then) => { begin = then; }); // the first list was asked for, or cannot be
+export const begun = new Promise((then) => { begin = then; }); // the first list was requested, or cannot be
 
-let revision; // of the latest list of all names, if the server knows what has changed since
+let revision; // of the latest list of all names, if the server can list the changes since
 
-// list asks for all locks, or for those that have changed. It returns for how long to wait then:
-// until the list that the server makes for all pages, or for much longer than it took.
+// list requests all locks, or those that have changed. It returns the time to wait before the next
+// list: until the server makes its next list for all pages, or many times as long as this one took.
 async function list(how) {
   const sent = performance.now();
   begin();
@@ -159,12 +161,12 @@ async function lookAt(names, how) {
   } catch (problem) {
     if (!never(problem)) throw problem;
     if (names.length === 1) refuse(names[0], problem);
-    else await Promise.all(names.map((name) => lookAt([name], how))); // one of them is refused: which?
+    else await Promise.all(names.map((name) => lookAt([name], how))); // one name is refused: find out which
   }
   news = answered = performance.now();
 }
 
-// never reports whether it is of no use to ask again.
+// never reports whether it is useless to repeat a request.
 const never = ({ status }) => status === 400 || status === 403;
 
 function refuse(name, problem) {
@@ -177,14 +179,14 @@ function refuse(name, problem) {
 
 let last = ""; // the ID of the latest event
 let identified = 0;
-let answered = 0; // when the server has answered last
-let news = 0; // when it has last known something of the store
-let looked = 0; // when all that is shown was looked at
+let answered = 0; // when the server last answered
+let news = 0; // when the server last answered with something about the store
+let looked = 0; // when the shown names were last requested
 let queuesLooked = 0, queueWatchers = 0;
-let cut = new AbortController(); // ends what follows the server, which begins anew
+let cut = new AbortController(); // aborts the requests that follow the server; follow then begins again
 const nextLook = alarm(), nextList = alarm(), nextTry = alarm();
 
-// follow follows the server for ever.
+// follow keeps the page connected to the server, for ever.
 export async function follow() {
   lookOn();
   setInterval(judge, 250);
@@ -205,7 +207,7 @@ export async function follow() {
   }
 }
 
-// current keeps the locks current until it fails.
+// current keeps the locks current until a request fails or cut is aborted.
 async function current(signal) {
   const read = session.value.history && await events(last, { signal });
   keepsHistory.value = session.value.history;
@@ -224,7 +226,8 @@ async function current(signal) {
 
 const cutOff = (code, why) => cut.abort(new Problem(0, code, why));
 
-// lookOn looks at what is shown, and thereby whether the server and its store still answer.
+// lookOn requests the shown names again and again, and so finds out whether the server and its
+// store still answer.
 async function lookOn() {
   for (;;) {
     await nextLook.wait(Math.max(lookSoon, looked + lookEvery - performance.now()));
@@ -245,7 +248,7 @@ async function lookNow(signal) {
   if (performance.now() - looked >= lookEvery) {
     looked = performance.now();
     for (const name of watched.keys()) if (due(model.get(name), looked)) names.add(name);
-    if (names.size === 0 && looked - news > beatEvery) { // is the store there?
+    if (names.size === 0 && looked - news > beatEvery) { // does the store answer?
       for (const name of locks.keys()) { names.add(name); break; }
       if (names.size === 0 || looked - identified > resync) await identify(signal);
     }
@@ -260,15 +263,15 @@ async function lookNow(signal) {
   await look([...names], { signal });
 }
 
-// due reports whether a lock is to be looked at again: some times in the time of its lease, and
-// every second where no events tell of it, or where it should have been renewed.
+// due reports whether a watched lock is to be requested again: after a sixth of its shortest TTL,
+// but after 1 s to 30 s. It is 1 s if no events report changes, or if a renewal is late.
 function due(lock, at) {
   if (!lock?.queue || keepsHistory.value !== true) return true;
   const pause = ({ ttl = 0, expires, person, foreign }) => foreign || !person && expires - at < ttl / 3 ? lookEvery : ttl / 6;
   return at - lock.seen >= Math.min(lookSeldom, Math.max(lookEvery, Math.min(...lock.holders.map(pause)))) - 50;
 }
 
-// judge finds out who does not answer when there is no news: the server, or only its store.
+// judge finds out, if there is no news, whether the server does not answer or only its store.
 let probing = false;
 async function judge() {
   if (!ready.value || document.hidden) return;
@@ -288,14 +291,14 @@ function failed({ status, code, detail, message }) {
   begin();
   if (status === 401) return signedOff();
   const of = status === 503 && (code === "store-unavailable" || code === "no-answer") ? "store" : "server";
-  if (status === 0 && trouble.value?.of === "store" && performance.now() - answered < oldAfter) return; // it does answer
+  if (status === 0 && trouble.value?.of === "store" && performance.now() - answered < oldAfter) return; // the server does answer
   const why = detail ?? message;
   const old = trouble.value;
   if (old?.of === of && (old.why === why || code === "no-answer")) return;
   over({ of, why, since: old?.since ?? (news || performance.now()) });
 }
 
-// over has what is shown grow old, or be current again.
+// over sets or clears the trouble. Meanwhile the time of the views stands still.
 function over(now) {
   trouble.value = now;
   stopAt(now && ready.value ? now.since : undefined);
@@ -307,7 +310,7 @@ async function identify(signal) {
   if (JSON.stringify(who) !== JSON.stringify(session.value)) session.value = who;
 }
 
-// signIn shows a token to the server, which keeps it in a cookie that no script can read.
+// signIn sends a token to the server, which sets a cookie that no script can read.
 export async function signIn(token) {
   await post("v1/session", { token });
   nextTry.ring(0);
@@ -318,7 +321,7 @@ export async function signOut() {
   cut.abort(new Problem(401, "signed-out", ""));
 }
 
-// signedOff forgets all that was shown: the next one may be allowed less.
+// signedOff deletes all that was shown: the next user may have fewer rights.
 function signedOff() {
   model.clear();
   ids.clear();
@@ -335,9 +338,9 @@ function signedOff() {
 
 // --- time ---
 
-const forEver = 2 ** 31 - 1; // ms, as long as a timer can be
+const forEver = 2 ** 31 - 1; // ms, the longest time of a timer
 
-// alarm makes something that one waits for, and others ring before its time.
+// alarm returns a timer: wait waits until it ends, and ring makes it end in ms at the latest.
 function alarm() {
   let go, timer, at, hurry;
   const set = (ms) => {

@@ -1,4 +1,4 @@
-// What stands around the views: the state of the connection, notices, the way in.
+// The parts around the views: the state of the connection, the notices and the sign-in form.
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { signal } from "./signal.js";
 import { session, trouble, slow, keepsHistory, ready, signIn, signOut, onEvent } from "./fleet.js";
@@ -9,7 +9,7 @@ import { forAll, useAnswer } from "./answer.js";
 import { kept } from "./kept.js";
 import { search } from "./search.js";
 
-// Status says in words whether what is shown is current, and as whom one looks.
+// Status shows whether the shown state is current, and the name and the rights of the caller.
 export function Status() {
   const one = session.value;
   return html`<div class="state">
@@ -34,8 +34,8 @@ function Connection() {
   return html`<span class=${"connection " + sign} title=${title}>${word}</span>`;
 }
 
-// Notices say what one has to know about all that is shown. They move nothing: what comes and
-// goes is at the bottom of the window.
+// Notices show what concerns the whole page. A notice that comes and goes is at the bottom of the
+// window, so that it moves nothing.
 export function Notices() {
   const one = session.value;
   return html`<aside class="notices" aria-label="Notices">
@@ -46,7 +46,7 @@ export function Notices() {
   </aside>`;
 }
 
-// names are what people call stores, by the schemes of their URLs.
+// names are the usual names of stores, by the schemes of their URLs.
 const names = { redis: "Redis", rediss: "Redis", valkey: "Valkey", postgres: "PostgreSQL", postgresql: "PostgreSQL", mysql: "MySQL", mariadb: "MariaDB", sqlite: "SQLite", file: "The directory" };
 
 function Trouble() {
@@ -58,7 +58,7 @@ function Trouble() {
   return html`<p class="notice bad"><strong>✕ ${of === "store" ? store : "The server"} does not answer</strong> <span title=${clock(since)}>since ${hour(since)} (${whole(performance.now() - since)})</span>: ${plain(of === "store" && answer?.reason || why)}.${of === "store" && html` <b>The server is well.</b>`}${shown} The page keeps trying.</p>`;
 }
 
-// SignIn asks for a token, and leaves the address as it is.
+// SignIn asks the user for a token. The address, and so the chosen view, stays the same.
 export function SignIn() {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
@@ -89,7 +89,7 @@ export function SignIn() {
 const lossWords = { expired: "expired", lost: "was lost", broken: "was broken" };
 const told = signal("");
 
-// Losses tells screen readers of leases that were lost: every two seconds, not one by one.
+// Losses announces lost leases to screen readers: every two seconds, not one by one.
 export function Losses() {
   useEffect(() => {
     let fresh = [];
@@ -110,7 +110,7 @@ export function Losses() {
 
 const theme = kept("theme", ["auto", "light", "dark"]);
 
-// Choice lets somebody choose one of a few ways of showing all that there is.
+// Choice is a menu for a setting of the whole page.
 function Choice({ of, label, words }) {
   useEffect(() => { document.documentElement.dataset[label.toLowerCase()] = of.value; }, [of.value]);
   return html`<select aria-label=${label} title=${label} value=${of.value} onChange=${(e) => { of.value = e.target.value; }}>${

@@ -1,7 +1,7 @@
-// What this browser keeps of somebody's choices, as long as it does.
+// The choices of the user, which the browser stores.
 import { signal } from "./signal.js";
 
-// kept returns a signal with one of some values, the first unless another was kept by its name.
+// kept returns a signal with the value that is stored under name, or else the first of values.
 export function kept(name, values) {
   const key = "holdfast-" + name;
   let was;

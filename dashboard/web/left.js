@@ -1,8 +1,8 @@
-// What is said of the time that a lease has left.
+// The words for the time that a lease has left.
 import { duration, hour, whole } from "./format.js";
 
-// left says what a bar shows of a holder at an instant: its kind, its word, the text for those
-// who do not see it, and, if it drains, which share of the time is left.
+// left returns what a bar shows for a holder at an instant: its kind, its word, the text for users
+// who do not see it and, if the bar drains, the share of the time that is left.
 export function left({ expires, ttl, renewed, since, released, person }, at) {
   if (expires === null) return { kind: "never", word: "no expiry", text: "it never expires" };
   if (expires === undefined) return { kind: "unknown", word: "…", text: "the time left is not known yet" };
@@ -16,7 +16,7 @@ export function left({ expires, ttl, renewed, since, released, person }, at) {
   return { kind: share < 1 / 3 ? "low" : "live", word: time, share, text: `${time} left of ${duration(all)}, ${life(renewed, since, at)}` };
 }
 
-// life says when a lease was renewed last.
+// life describes the last renewal of a lease.
 function life(renewed, since, at) {
   if (renewed === undefined) return "unless it is renewed";
   return renewed - since < 1000 ? "not renewed yet" : `renewed ${whole(at - renewed)} ago`;

@@ -1,4 +1,4 @@
-// The page: its frame, and the view that the address asks for.
+// The page: its frame, and the view that the address names.
 import { html, render, useEffect, useRef } from "./lib.js";
 import { route, href } from "./route.js";
 import { begun, follow, session, trouble } from "./fleet.js";
@@ -43,7 +43,7 @@ function Page() {
     <${Notices} /><${Losses} />`;
 }
 
-// useHeading gives the keyboard to the heading of a view that somebody has gone to.
+// useHeading moves the focus to the heading when the view changes.
 function useHeading(place) {
   const was = useRef(place);
   useEffect(() => {
@@ -61,12 +61,12 @@ const Nav = ({ view }) => html`<nav aria-label="Views">
     <a href=${href(key)} aria-current=${key === view ? "page" : undefined}>${title}</a>`)}
 </nav>`;
 
-// skip goes to the view without changing the address, which names it.
+// skip moves the focus to the view without changing the address, which names the view.
 function skip(event) {
   event.preventDefault();
   document.getElementById("main").focus();
 }
 
-// The page is drawn while the server answers.
+// The page is drawn when the first list is requested, but after 100 ms at the latest.
 follow();
 Promise.race([begun, new Promise((late) => setTimeout(late, 100))]).then(() => render(html`<${Page} />`, document.getElementById("page")));

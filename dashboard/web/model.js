@@ -1,18 +1,19 @@
-// What is known of all locks, of answers and of events. It has no timers and asks nobody.
+// The state of all locks, from the replies and events of the server. The model has no timers and
+// sends no requests.
 //
-// Answers and events overtake each other. An event is later than an answer if it was told
-// after the request had been sent: then the answer may or may not know of it.
+// Replies and events overtake each other. An event that happened after a request was sent counts
+// as later than the reply: the reply may or may not include it.
 import { later, who } from "./format.js";
 import { ends } from "./kinds.js";
 
-const remembered = 4096; // leases that are over
+const remembered = 4096; // ended leases
 
 export class Model {
-  // locks has the names that somebody has or wants; free has those that kept() wants to
-  // see although nobody does. A lock in them is never changed: another one takes its place.
+  // locks has the names with a holder or a waiter; free has the other names for which kept() is
+  // true. A lock object is never changed: a new one replaces it.
   locks = new Map();
   free = new Map();
-  #ended = new Map(); // "TOKEN NAME" of leases that are over: when that was
+  #ended = new Map(); // "TOKEN NAME" of an ended lease: when it ended
   #kept;
 
   constructor(kept = () => false) { this.#kept = kept; }
@@ -25,8 +26,8 @@ export class Model {
     for (const map of [this.locks, this.free, this.#ended]) map.clear();
   }
 
-  // heard takes an event in, which has happened at e.at. It reports whether it is not sure
-  // of the outcome, and the name should be looked at.
+  // heard applies an event that happened at e.at. It reports whether the state of the lock is
+  // now uncertain, so that the page should request it.
   heard(e) {
     const old = this.get(e.name);
     const lock = old ? { ...old } : { ...nothing, name: e.name, mode: e.mode, limit: e.limit ?? 0, seen: e.at };
@@ -36,8 +37,8 @@ export class Model {
     return doubt;
   }
 
-  // seen takes in what the server has answered at now to a request of the instant sent. It
-  // reports whether an event may be missing in it, as heard does.
+  // seen applies a lock from the reply that arrived at now to a request sent at sent. It reports
+  // whether the reply may lack an event of the queue, so that the page should request it again.
   seen(raw, sent, now) {
     const old = this.get(raw.name);
     const lock = lockFrom(raw, old, now, this.#kept(raw.name));
@@ -50,15 +51,15 @@ export class Model {
     return old?.queueTold >= sent;
   }
 
-  // listed drops what a list of all names did not have that was asked for at the instant sent.
+  // listed removes the locks that are missing in a list of all names, requested at sent.
   listed(sent) {
     for (const [name, lock] of this.locks) {
       const missing = lock.seen < sent && !(lock.told >= sent);
-      if (missing && !this.#kept(name)) this.locks.delete(name); // those are looked at
+      if (missing && !this.#kept(name)) this.locks.delete(name); // a look updates kept names
     }
   }
 
-  // unwatched drops a name that is of no interest any more.
+  // unwatched removes a free lock that no view shows any more.
   unwatched(name) { this.free.delete(name); }
 
   #put(lock) {
@@ -87,14 +88,15 @@ export class Model {
     if (this.#ended.size > remembered) this.#ended.delete(this.#ended.keys().next().value);
     lock.holders = lock.holders.filter((h) => h.fencing_token_str !== e.fencing_token_str);
     lock.told = e.at;
-    return Boolean(e.holder?.labels?.["holdfast/min_hold_ms"]); // the name may be kept closed
+    return Boolean(e.holder?.labels?.["holdfast/min_hold_ms"]); // a minimum hold may keep the lock closed
   }
 }
 
 const nothing = { held: false, holders: [], queue: undefined, queueLength: 0, lastToken: "0", told: -Infinity, queueTold: -Infinity };
 const lease = (name, h) => `${h.fencing_token_str} ${name}`;
 
-// steps have what each event does to a lock that does not end a lease. Undefined is nothing.
+// steps apply the events that do not end a lease. A step returns undefined if the lock does not
+// change, and otherwise whether its state is uncertain.
 const steps = {
   acquired(lock, e) { return this.begin(lock, e); },
   handed_over(lock, e) {
@@ -110,7 +112,8 @@ const steps = {
   gave_up(lock, e) { return dequeue(lock, e); },
 };
 
-// isNews reports whether an event about the queue is news, and notes when it was.
+// isNews reports whether an event of the queue is as late as the last reply about the lock, or
+// later. If so, it records the instant of the event in the lock.
 function isNews(lock, e) {
   if (e.at < lock.seen) return false;
   lock.told = lock.queueTold = e.at;
@@ -125,10 +128,10 @@ function dequeue(lock, e) {
   return false;
 }
 
-// lockFrom makes a lock of what the server has answered, and of what was known before.
+// lockFrom makes a lock from a reply of the server and from what was known before.
 function lockFrom(raw, old, now, keep) {
   const had = new Map(old?.holders.map((h) => [h.fencing_token_str, h]));
-  const kept = keep ? old : undefined; // a list has no details: keep what the last look had
+  const kept = keep ? old : undefined; // a list has no details: keep those of the last look
   const queue = kept || old?.queue?.length === raw.queue_length ? old?.queue : undefined;
   return {
     name: raw.name, held: raw.held, mode: raw.mode, limit: raw.limit,
@@ -164,7 +167,7 @@ function timed(h, now) {
   };
 }
 
-// steady returns an instant that does not jump about with the time that answers take.
+// steady returns an instant that does not vary with the time that replies take.
 function steady(old, now) {
   return typeof old === "number" && typeof now === "number" && Math.abs(old - now) < 250 ? Math.min(old, now) : now;
 }

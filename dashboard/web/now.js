@@ -1,8 +1,8 @@
-// The instant for all that is shown, of performance.now(). It stands still while what is shown
-// is old, because nobody knows what a lease has done since.
+// The instant that all views use, on the scale of performance.now(). It stands still while the
+// shown state is old, because the page does not know what happened since.
 let stopped;
 
 export const now = () => stopped ?? performance.now();
 
-// stopAt stops the time at an instant; without one it goes on.
+// stopAt stops the time at an instant; without one, the time runs again.
 export function stopAt(instant) { stopped = instant; }

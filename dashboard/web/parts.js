@@ -1,4 +1,4 @@
-// What all views are made of.
+// The components that all views share.
 import { html, useEffect, useState } from "./lib.js";
 import { href } from "./route.js";
 import { ago, clock, hour, instantOf, pieces, plain, token, who, whole } from "./format.js";
@@ -6,7 +6,7 @@ import { now } from "./now.js";
 import { times } from "./times.js";
 import { group } from "./waits.js";
 
-// Text shows what others have written, such as a name: whatever it contains, as text.
+// Text shows a text that others have written, such as a name, never as markup.
 export function Text({ value, title }) {
   return html`<bdi class="text" title=${title}>${pieces(String(value ?? "")).map((p) => p.text
     ?? html`<span class="odd" title="a character that cannot be seen">${p.odd}</span>`)}</bdi>`;
@@ -15,7 +15,7 @@ export function Text({ value, title }) {
 // Name links a lock's name to its view.
 export const Name = ({ name }) => html`<a class="name" href=${href("lock", { name })}><${Text} value=${name} /></a>`;
 
-// Who shows a holder or a waiter, and links to everything that this one holds.
+// Who shows a holder or a waiter, with a link to everything that it holds.
 export function Who({ holder }) {
   const text = html`<${Text} value=${who(holder)} />`;
   const sign = holder.person && html`<span class="sign" title="a person holds it, and no process">person</span> `;
@@ -24,29 +24,29 @@ export function Who({ holder }) {
 
 const timeWords = (at) => (times.value === "relative" ? [ago(at), clock(at)] : [hour(at), ago(at)]);
 
-// When says when something was or will be, as the reader has chosen.
+// When shows an instant as the user has chosen: relative to now, or by a clock.
 export function When({ at }) {
   useTick(1000);
   const [text, title] = timeWords(at);
   return html`<time class="when" title=${title}>${text}</time>`;
 }
 
-// Hour says it by the clock.
+// Hour shows an instant by the clock.
 export function Hour({ at }) {
-  times.value; // by which clock
+  times.value; // draw again when the clock changes
   return html`<time class="at" title=${clock(at)}>${hour(at)}</time>`;
 }
 
-// At says it by the clock, and by how long ago it was as well unless the reader wants no such.
+// At shows an instant by the clock, and also relative to now if the user has chosen that.
 export function At({ at }) {
   useTick(1000);
   return html`<${Hour} at=${at} />${times.value === "relative" && html` <small class="when">${ago(at)}</small>`}`;
 }
 
-// Day is At for a time of day that somebody else has written.
+// Day is At for a date and time in a text, as the server sends them.
 export const Day = ({ at }) => html`<${At} at=${instantOf(at)} />`;
 
-// Since says for how long something has lasted, and goes on counting.
+// Since shows how long something has lasted, and keeps counting.
 export function Since({ at }) {
   useTick(1000);
   return html`<time class="when" title=${at === undefined ? "" : "since " + clock(at)}>${
@@ -55,7 +55,7 @@ export function Since({ at }) {
 
 export const Token = ({ value }) => html`<span class="token" title=${"fencing token " + value}>${token(value)}</span>`;
 
-// Mode shows the mode of a lock, or that in which somebody waits, unless it is exclusive.
+// Mode shows the mode of a lock or of a waiter, unless it is exclusive.
 export function Mode({ of }) {
   const [text, title] = mode(of);
   return text && html`<span class="mode" title=${title}>${text}</span>`;
@@ -72,10 +72,10 @@ function mode({ mode, limit, permits, holders }) {
 // Columns is the head of a table.
 export const Columns = ({ of }) => html`<thead><tr>${of.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>`;
 
-// Empty says that there is nothing, and what to do about it.
+// Empty shows that there is nothing, and what to do about it.
 export const Empty = ({ title, children }) => html`<div class="empty"><p class="what">${title}</p><p>${children}</p></div>`;
 
-// Failed says what went wrong, and what to do.
+// Failed shows what went wrong, and what to do.
 export function Failed({ problem, again }) {
   return html`<div class="failed" role="alert">
     <p class="what">${plain(problem.detail ?? problem.message)}</p>
@@ -94,7 +94,7 @@ function advice({ status, code }) {
   return status >= 500 ? "The log of the server says more." : "Nothing was changed.";
 }
 
-// useTick draws a component anew every ms. All that tick alike share one timer.
+// useTick draws a component again every ms milliseconds. Components with the same ms share a timer.
 export function useTick(ms) {
   const [, draw] = useState(0);
   useEffect(() => {

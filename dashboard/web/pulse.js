@@ -1,5 +1,5 @@
-// The series that the overview shows, kept from when somebody first looks at it: as the
-// server has counted, and from there on by the events that this page hears.
+// The series that the overview shows: the counts of the server, and those of the events that this
+// page receives after them. The page keeps it from the first call of start on.
 import { effect, signal } from "./signal.js";
 import { forAll } from "./answer.js";
 import { get } from "./api.js";
@@ -11,23 +11,23 @@ import { losses } from "./kinds.js";
 const ownBounds = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
 const mostLosses = 50;
 
-// spans are the times that the charts can show: ms, and how they are asked for and called.
+// spans are the times that the charts can show: ms, title, and the marks of the x axis in minutes.
 export const spans = {
   "15 m": { ms: 900_000, title: "15 minutes", minutes: [-15, -10, -5] },
   "1 h": { ms: 3_600_000, title: "hour", minutes: [-60, -40, -20] },
   "24 h": { ms: 86_400_000, title: "24 hours", minutes: [-1440, -960, -480] },
 };
 
-// pulse is {series, long, losses, contended, problem}: long is the series of a longer time if that
-// is shown, losses are the events of the latest, newest first, and problem is why the server has
-// not told the past, if it was asked. beat is bumped when something of it has changed, once a
-// second at least.
+// pulse.series is the live series; pulse.long is the series of a longer span while one is shown.
+// losses are the events of the latest losses, the newest first. contended are the server's most
+// contended locks. problem is why the server did not return its counts. beat changes when pulse
+// does, at least once a second.
 export const pulse = { series: null, long: null, losses: [], contended: [], problem: null, range: kept("range", Object.keys(spans)) };
 export const beat = signal(0);
 
 let started = false;
 
-// start begins to count, once for all.
+// start begins to count. Later calls do nothing.
 export function start() {
   if (started) return;
   started = true;
@@ -51,7 +51,7 @@ function addLoss(event) {
 
 let asked = 0, wasAway = false, sampled = 0;
 
-// askSoon asks the server again, at once for all that was missed.
+// askSoon requests the counts again, once for all calls within a second of each other.
 function askSoon() {
   clearTimeout(asked);
   asked = setTimeout(load, 1000);
@@ -64,7 +64,7 @@ async function load() {
   if (!stats) return;
   pulse.problem = null;
   const now = performance.now();
-  // What the server has counted last may still be under way to us.
+  // The last event that the server has counted may not have arrived here yet.
   if (stats.last_id && !recent.some((e) => e.id === stats.last_id)) await new Promise((done) => setTimeout(done, 500));
   pulse.series = fromStats(stats, now, pulse.series);
   for (const e of after(recent, stats.last_id)) add(pulse.series, e, performance.now());
@@ -72,7 +72,7 @@ async function load() {
   beat.value++;
 }
 
-// far keeps the series of a longer time, as long as that is shown, and what is contended.
+// far requests, every minute, the contended locks and the series of a longer span, if one is shown.
 let again = 0;
 effect(() => {
   pulse.long = null;
@@ -92,8 +92,8 @@ async function far(range) {
   again = setTimeout(far, 60_000, range);
 }
 
-// sample notes what is held and waiting now, in the present bucket. Where nothing tells of
-// events, or did so in the meantime, nothing else is known.
+// sample records in the present bucket how many leases are held and how many waiters there are.
+// If events since the last sample may be missing, it marks the buckets since then as gaps.
 function sample() {
   const now = performance.now();
   advance(pulse.series, now);
@@ -111,7 +111,7 @@ function sample() {
   beat.value++;
 }
 
-// Somebody else may see other names.
+// Another caller may see other names, so the series begins again.
 let caller;
 effect(() => {
   const next = session.value?.caller;

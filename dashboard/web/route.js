@@ -1,5 +1,5 @@
-// Where in the page we are: #/VIEW?KEY=VALUE. A hash, because the page is served under any
-// prefix, and by anything that serves files.
+// The current view, from the address: #/VIEW?KEY=VALUE. The view is in the hash, because the page
+// is served under any prefix, and by any file server.
 import { signal } from "./signal.js";
 
 // route is {view, params}: params is a URLSearchParams that must not be changed.
@@ -7,11 +7,11 @@ export const route = signal(readRoute());
 
 been();
 addEventListener("hashchange", () => {
-  if (!been()) scrollTo(0, 0); // a step that is new; back to another one the browser scrolls itself
+  if (!been()) scrollTo(0, 0); // a new step; on the way back, the browser scrolls
   route.value = readRoute();
 });
 
-// been reports whether we have been at this step of the browser's history, and notes it.
+// been reports whether this step of the browser's history was visited before, and marks it.
 function been() {
   const old = history.state;
   history.replaceState(true, "");

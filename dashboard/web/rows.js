@@ -1,11 +1,9 @@
-// Which locks the table shows, and in which order. Nothing here knows of a page, so that node
-// can test it.
+// Which locks the table shows, and in which order. Nothing here uses the page: node can test it.
 import { who } from "./format.js";
 
-const usual = 30_000; // the TTL of a lease that nobody has told another
+const usual = 30_000; // ms, the default TTL of a lease
 
-// The states that the table can be narrowed down to: what each is called, what it means, and
-// whether a row is in it.
+// lockStates are the states for filtering the table. is reports whether a row is in a state.
 export const lockStates = {
   held: { title: "Held", means: "somebody has it", is: (row) => row.held },
   contended: { title: "Contended", means: "somebody is waiting for it", is: (row) => row.waiting > 0 },
@@ -14,8 +12,8 @@ export const lockStates = {
   closed: { title: "Cooling down", means: "released, and closed until its minimum hold ends", is: (row) => row.closed },
 };
 
-// A LockRow is a lock, and what sorts and filters it. It is made once for each change of a lock:
-// to look at all of them ten times a second, it has to be cheap.
+// A LockRow is a lock with the values that sort and filter it. It is made once for each change of
+// a lock, because the table goes through all rows ten times a second.
 class LockRow {
   constructor(lock) {
     this.lock = lock;
@@ -23,9 +21,9 @@ class LockRow {
     this.held = lock.held;
     this.waiting = lock.queueLength;
     this.frozen = this.closed = false;
-    this.since = Infinity; // when it was granted to whoever has it for the longest
-    this.long = Infinity; // from when on it is held long
-    this.holder = lock.holders[0]; // the one that has it for the longest
+    this.since = Infinity; // when the oldest lease was granted
+    this.long = Infinity; // from when on the lock counts as held for long
+    this.holder = lock.holders[0]; // the holder of the oldest lease
     this.words = undefined;
     for (const h of lock.holders) {
       if (h.released) this.closed = true;
@@ -37,19 +35,19 @@ class LockRow {
     if (h.since < this.since || this.holder.released) this.holder = h;
     if (h.since < this.since) this.since = h.since;
     if (h.person) this.frozen = true;
-    // As long as many renewals take, and long enough for a person to care. Whoever asks for
-    // a long TTL says that the work is long, and a person says so as well.
+    // Ten TTLs, because a long TTL announces long work, and at least five minutes. A person
+    // states the time of a hold, so a hold by a person is never long.
     else this.long = Math.min(this.long, h.since + Math.max(5 * 60_000, 10 * (h.ttl || usual)) || Infinity);
   }
 
-  // says reports whether one of the holders is called this, and holds it because of that.
+  // says reports whether a holder has whose in its name and why in its reason.
   says(whose, why) {
     this.words ??= this.lock.holders.map((h) => [who(h).toLowerCase(), (h.reason || "").toLowerCase()]);
     return this.words.some(([a, b]) => a.includes(whose) && b.includes(why));
   }
 }
 
-// What the table is sorted by. The other way round is "-" before it.
+// The orders of the table. A "-" before the name reverses the order.
 const orders = {
   name: () => 0,
   held: (a, b) => (a.since === b.since ? 0 : a.since - b.since), // the longest first
@@ -64,15 +62,15 @@ function comparing(sort) {
   return (a, b) => way * order(a, b) || (a.name < b.name ? -byName : byName);
 }
 
-// Rows has the locks in order, from one change to the next: to put a few where they belong
-// takes a fraction of what it takes to sort all.
+// Rows keeps the locks in order from one change to the next: to move a few locks takes a fraction
+// of the time that sorting all of them takes.
 export class Rows {
   #all = [];
   #known = new Set();
   shown = [];
   counts = {};
 
-  // update finds the locks that the filter lets through, of a Map by name.
+  // update finds the locks that pass the filter; locks is a Map by name.
   update(locks, { prefix, holder, reason, state, sort }, now) {
     this.#learn(locks);
     this.#all.sort(comparing(sort));
@@ -114,14 +112,14 @@ export class Rows {
   }
 }
 
-// rowsNear is which rows are to be there so that one sees no gap: from first to before last. It
-// moves in steps, so that not every bit of scrolling changes the page.
+// rowsNear returns which rows to draw so that no gap is visible: first, up to but not including
+// last. The range moves in steps, so that not every bit of scrolling changes the page.
 export function rowsNear(top, height, row) {
   const step = 8;
   return { first: Math.max(0, Math.floor(top / row / step - 1) * step), last: Math.max(0, Math.ceil((top + height) / row / step + 1) * step) };
 }
 
-// moved is the row where a key leads to, or undefined if it is not one that moves.
+// moved returns the row to which a key moves, or undefined if the key does not move.
 export function moved(key, index, page, total) {
   const to = { ArrowDown: index + 1, ArrowUp: index - 1, PageDown: index + page, PageUp: index - page, Home: 0, End: total - 1 }[key];
   return to === undefined || total === 0 ? undefined : Math.min(Math.max(to, 0), total - 1);

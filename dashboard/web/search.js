@@ -11,7 +11,7 @@ import { href } from "./route.js";
 export const search = () => session.value && show(Search);
 
 function Search() {
-  version.value; // what there is changes
+  version.value; // draw again when the locks change
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
@@ -35,7 +35,8 @@ function Search() {
   <//>`;
 }
 
-// results are the rows for a text: any name can be opened, and held, even if nobody has it.
+// results returns the rows for a text. Every name can be opened, even if no lease exists. With the
+// right to hold, a free name can be held.
 function results(text) {
   const { names, people, reasons } = meanings(locks, text);
   const name = text.trim();

@@ -1,5 +1,5 @@
-// What has happened lately, in buckets: what the server has counted (GET v1/stats), and live
-// events from there on, in 15 minutes of 5 s each. Nothing here knows of the page.
+// Counts of recent events in buckets: those of the server (GET v1/stats), and those of live events
+// after them. A live series has 15 minutes in buckets of 5 s. Nothing here uses the page.
 import { begins, ends, losses } from "./kinds.js";
 
 export const span = 15 * 60_000;
@@ -16,15 +16,14 @@ const total = (bucket, some) => some.reduce((n, kind) => n + bucket[kind], 0);
 export const granted = (bucket) => total(bucket, begins);
 export const lossesOf = (bucket) => total(bucket, losses);
 
-// fresh returns a series that begins now. The seconds before are not there: a series says
-// nothing about what it has not seen.
+// fresh returns a series that begins now. It has no buckets for the unknown time before.
 export function fresh(now, bounds) {
   return { bounds, buckets: [empty(now, bounds)] };
 }
 
-// fromStats returns the series of an answer, which was true at the instant now. What the
-// page itself has seen at the time it keeps from the old series, and what was before the
-// server began to count: between the two there is a gap.
+// fromStats returns the series of a reply that was true at the instant now. From the old series
+// it keeps the numbers that the page saw itself, and the buckets from before the server began to
+// count. A gap marks where the server began to count.
 export function fromStats(stats, now, old) {
   const bounds = stats.bounds_ms;
   const seen = (start) => old.buckets.find((b) => Math.abs(b.start - start) <= every / 2)?.seen;
@@ -35,28 +34,28 @@ export function fromStats(stats, now, old) {
 
 const padded = (waits, bounds) => [...bounds, 0].map((_, i) => waits[i] ?? 0);
 
-// rebound counts the same waits by other bounds.
+// rebound counts the same waits in buckets with other bounds.
 function rebound(waits, from, to) {
   const all = padded([], to);
   waits.forEach((n, i) => { all[placeOf(from[i] ?? Infinity, to)] += n; });
   return all;
 }
 
-// after returns the events that an answer has not counted, whose last one is id. The stream
-// tells them in the order in which the server counts them. If id is not there, the stream
-// began after it, and all are new.
+// after returns the events that a reply does not count. id is the last event that it counts; the
+// stream has the events in the order in which the server counts them. If id is not among the
+// events, the stream began after it, and all events are new.
 export function after(events, id) {
   return events.slice(events.findLastIndex((e) => id && e.id === id) + 1);
 }
 
-// advance adds buckets until now, and drops those that are too old.
+// advance adds buckets up to now, and removes those older than span.
 export function advance({ buckets, bounds }, now) {
   const last = buckets.at(-1).start;
   for (let at = Math.max(last, now - span - every); at + every <= now;) buckets.push(empty(at += every, bounds));
   while (buckets.length > 1 && buckets[0].start < now - span - every) buckets.shift();
 }
 
-// add counts an event at its instant.
+// add counts an event in the bucket of its instant.
 export function add(series, event, now) {
   advance(series, now);
   const { buckets, bounds } = series;
@@ -68,16 +67,16 @@ export function add(series, event, now) {
   if (begins.includes(event.event)) bucket.waits[placeOf(event.waited_ms ?? 0, bounds)]++;
 }
 
-// placeOf returns which of the counts by bound a wait belongs to: those up to bounds[i] are
-// in i, those beyond all bounds in the last.
+// placeOf returns the index of the count for a wait: the first i with ms <= bounds[i], or
+// bounds.length for a wait beyond all bounds.
 export function placeOf(ms, bounds) {
   const i = bounds.findIndex((b) => ms <= b);
   return i < 0 ? bounds.length : i;
 }
 
-// countBack returns what was held and waiting at the end of each bucket: from what is now,
-// less what has begun since, and more what has ended. Beyond a gap nothing is known, but for
-// what was seen at the time (bucket.seen).
+// countBack returns the held leases and the waiters at the end of each bucket. From those of now
+// it counts back: it subtracts what began in a bucket and adds what ended. Before a gap the
+// numbers are unknown (null), except those that the page saw at the time (bucket.seen).
 export function countBack(buckets, now) {
   const all = Array(buckets.length).fill(null);
   let at = now;
@@ -105,16 +104,15 @@ export function sum(buckets, bounds) {
   return s;
 }
 
-// percentile returns the bound up to which the part p of all waits goes: null of none,
-// Infinity if it is beyond all bounds.
+// percentile returns the first bound that the share p of all waits does not exceed: null without
+// waits, Infinity if there is no such bound.
 export function percentile(waits, bounds, p) {
   const all = waits.reduce((a, b) => a + b, 0);
   let n = 0;
   return all ? bounds[waits.findIndex((w) => (n += w) >= p * all)] ?? Infinity : null;
 }
 
-// matches reports whether an event is one of those that a filter asks for. What may have
-// been missed, and other marks, match any filter.
+// matches reports whether an event passes a filter. Marks, such as a gap, pass every filter.
 export function matches(event, { prefix = "", kind = "", holder = "" }) {
   if (!counted.includes(event.event)) return true;
   const who = event.holder ?? {};
@@ -123,9 +121,9 @@ export function matches(event, { prefix = "", kind = "", holder = "" }) {
     (!kind || event.event === kind || kind === "losses" && losses.includes(event.event));
 }
 
-// census counts what there is at an instant: names and leases that are held, places, the names
-// with a queue, the longest queue first, how long those wait who are known, and who has held
-// and waited for longest.
+// census counts, at an instant, the held names, the held leases and the waiters. It also returns
+// the names with a queue, the longest queue first; how long each known waiter has waited; and the
+// holder and the waiter with the longest time.
 export function census(locks, at) {
   const c = { names: 0, held: 0, waiting: 0, queues: [], waits: [], holder: null, waiter: null };
   const older = (a, b, name) => b.since !== undefined && !(a?.since <= b.since) ? { ...b, name } : a;

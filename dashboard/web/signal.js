@@ -1,8 +1,8 @@
-// Signals: a component that has read one is drawn anew when its value changes, and so is an
-// effect run again.
+// Signals: when the value of a signal changes, the components that read it are drawn again, and
+// the effects that read it run again.
 import { options } from "./lib.js";
 
-let reader; // a function with `read`: the sets of readers that it is in
+let reader; // the function that reads now; its `read` has the sets of readers that contain it
 
 function use(next, f) {
   const old = reader;
@@ -25,16 +25,16 @@ export function signal(value) {
   };
 }
 
-// effect runs f now, and whenever a signal has changed that it has read.
+// effect runs f now, and again when a signal that f has read changes.
 export function effect(f) {
   const run = () => use(run, f);
   run.read = new Set();
   run();
 }
 
-let waiting; // those to whom a batch has to tell something
+let waiting; // readers that a batch calls at its end
 
-// batch runs f, and tells of its changes when it is done.
+// batch runs f, and then calls the readers of the changed signals, each once.
 export function batch(f) {
   waiting = new Set();
   f();
@@ -43,7 +43,7 @@ export function batch(f) {
   for (const tell of all) tell();
 }
 
-// Preact calls these around the drawing of a component, and at its end.
+// Preact calls these hooks before and after it draws a component, and when it removes one.
 const { __r: beforeDrawing, diffed: afterDrawing, unmount: atEnd } = options;
 options.__r = (node) => {
   beforeDrawing?.(node);

@@ -1,4 +1,4 @@
-// The table of locks: only the rows that are to be seen are there, all of one height.
+// The table of locks. Only the rows near the visible part exist, all of the same height.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
 import { Bar } from "./bar.js";
 import { clock, count, plain, who, whole } from "./format.js";
@@ -8,7 +8,7 @@ import { Mode, Text, Token, useTick } from "./parts.js";
 import { go, href } from "./route.js";
 import { lockStates, moved, rowsNear } from "./rows.js";
 
-// What a column is called, and what sorts by it: first that way, then the other.
+// The columns: the title, the order that sorts by the column, and the direction of the first click.
 const columns = [
   { title: "Name", sort: "name", first: "ascending" },
   { title: "Holder" },
@@ -20,10 +20,10 @@ const columns = [
 ];
 const otherWay = { ascending: "descending", descending: "ascending" };
 
-let latest = { name: undefined, index: -1 }; // the row of the keyboard, for who comes back
+let latest = { name: undefined, index: -1 }; // the active row, for a user who comes back
 
-// Table shows locks. They are sorted by sort, and order(sort) sorts them otherwise; grid is
-// a ref that gets the element which has the keyboard.
+// Table shows locks in the order sort, and calls order to change it. grid is a ref to the element
+// that takes the focus.
 export function Table({ shown, sort, order, grid }) {
   useTick(1000);
   const body = useRef(null);
@@ -47,7 +47,7 @@ export function Table({ shown, sort, order, grid }) {
     reveal(body.current, to, shown.length);
   }
 
-  // The keyboard comes to the table on the first row that is to be seen.
+  // When the table gets the focus, its first visible row becomes the active one.
   function enter(event) {
     if (event.target !== grid.current || at >= 0) return;
     const index = topmost(body.current, shown.length);
@@ -74,7 +74,7 @@ function Head({ title, sort, first, by, order }) {
     <button type="button" onClick=${() => order(by === sort ? "-" + sort : sort)}>${title}</button></div>`;
 }
 
-// TableRow is made anew only if something of it has changed.
+// TableRow is drawn again only if something in it has changed.
 function TableRow({ row, index, active, second }) {
   const { lock, name, holder: h, waiting } = row;
   const since = useMemo(() => (h?.since === undefined ? undefined : "since " + clock(h.since)), [h?.since]);
@@ -101,16 +101,16 @@ function TableRow({ row, index, active, second }) {
 
 const Cell = ({ of, title, children }) => html`<div role="gridcell" class=${"cell-" + of} title=${title}>${children}</div>`;
 
-// idOf makes an ID of any name: it must not have spaces.
+// idOf returns the ID of the row of a name. An ID must not contain spaces.
 const idOf = (name) => "lock-" + name.replace(/\s/g, (c) => "%" + c.charCodeAt(0));
 
-// place is the row of the lock that the keyboard is on, or -1.
+// place returns the index of the active row, or -1 if it is not shown.
 function place(shown, { name, index }) {
   if (name === undefined || shown[index]?.name === name) return index;
   return shown.findIndex((row) => row.name === name);
 }
 
-// useSpan returns which rows are near to what is seen of the table's body.
+// useSpan returns the range of the rows near the visible part of the table's body.
 function useSpan(body, total) {
   const [{ first, last }, set] = useState({ first: 0, last: 40 });
   const rows = useRef(total);
@@ -132,7 +132,7 @@ function useSpan(body, total) {
   return { first: Math.min(first, total), last: Math.min(last, total) };
 }
 
-// useWatch has the locks looked at that are shown, even if others come all the time.
+// useWatch watches the visible locks. If they change all the time, it follows every 200 ms.
 function useWatch(rows) {
   const { current: it } = useRef({});
   it.names = rows.map((row) => row.name);
@@ -156,7 +156,7 @@ function topmost(body, total) {
   return Math.min(total - 1, Math.max(0, Math.ceil((body.previousElementSibling.getBoundingClientRect().bottom - top) / height * total)));
 }
 
-// reveal scrolls as far as is needed to see a row.
+// reveal scrolls until a row is visible.
 function reveal(body, index, total) {
   if (index === 0) return scrollTo(0, 0);
   const { top, height } = body.getBoundingClientRect();

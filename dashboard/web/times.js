@@ -1,4 +1,4 @@
-// How the page writes instants: as long ago, or by a clock.
+// How the page shows instants: relative to now, or by a clock.
 import { effect } from "./signal.js";
 import { inUTC } from "./format.js";
 import { kept } from "./kept.js";

@@ -1,6 +1,6 @@
-// Who waits for whom, across all names: pure, of locks whose queues are known.
+// Who waits for whom, across all names whose queues are known. Nothing here uses the page.
 
-// group says to which process or person a holder or a waiter belongs, as parameters of the
+// group returns the process or person to which a holder or a waiter belongs, as parameters of the
 // view of holders.
 export function group({ caller, host, pid, user, program, person, label }) {
   const found = caller ? { caller } : {};
@@ -8,24 +8,25 @@ export function group({ caller, host, pid, user, program, person, label }) {
   return person ? { ...found, host, user, person: 1 } : { ...found, host, user, label, program };
 }
 
-// belongs reports whether a holder is one of those that the parameters of an address name.
+// belongs reports whether a holder or a waiter matches the parameters of the view of holders.
 export function belongs(h, params) {
   return Object.entries(params).every(([key, value]) => (key === "person" ? h.person : String(h[key] ?? "") === value));
 }
 
-// partyOf returns a text that is the same for all that one process or person has. Of who
-// says nothing of itself, each lease and place is somebody else's.
+// partyOf returns a key that is the same for all leases and places of one process or person. A
+// lease or place without a process, person and label has a key of its own, and so has a lease that
+// is foreign or released.
 export function partyOf(h, lock, i) {
   if (h.foreign || h.released || !h.pid && !h.person && !h.label) return JSON.stringify([lock.name, h.fencing_token_str ?? "", h.since, i]);
   return JSON.stringify(Object.values(group(h)));
 }
 
-// blockages returns what keeps others waiting: circles first, then by how many wait.
-//   culprits  those who hold it up and wait for nobody else: {who, holds, waits}. Several
-//             are together if they hold the same names
-//   circle    they wait for each other; certain: nobody else can free them
-//   steps     names, from what the culprits hold on to what waiters hold: {lock, depth, by}
-//   waiting   how many places there are, and longest the oldest: {place, lock}
+// blockages returns what keeps waiters waiting: deadlocks first, then by the number of waiters.
+//   culprits  parties that hold names and wait for no other party: {who, holds, waits}.
+//             Parties that hold the same names are together
+//   circle    the culprits wait for each other; certain: no other party can free them
+//   steps     the names that the culprits hold, then those that waiters hold: {lock, depth, by}
+//   waiting   the number of places; longest is the oldest of them: {place, lock}
 export function blockages(locks) {
   const together = new Map();
   for (const ring of rings([...partiesOf(locks).values()])) {
@@ -40,7 +41,7 @@ export function blockages(locks) {
     .sort((a, b) => b.circle - a.circle || b.waiting - a.waiting || a.longest.place.since - b.longest.place.since);
 }
 
-// partiesOf returns who holds and who waits, of the names that somebody waits for.
+// partiesOf returns the holders and the waiters of all names that have a queue.
 function partiesOf(locks) {
   const parties = new Map();
   const party = (h, lock, i) => {
@@ -63,15 +64,15 @@ function partiesOf(locks) {
   return parties;
 }
 
-// fits reports whether a waiter waits only because others came before it.
+// fits reports whether a waiter waits only because others wait before it.
 function fits({ holders, mode, limit }, place) {
   if (holders.length === 0) return true;
   if (place.mode !== mode || mode === "exclusive") return false;
   return mode === "shared" || holders.reduce((n, h) => n + (h.permits || 1), place.permits || 1) <= limit;
 }
 
-// rings returns sets of those who wait for each other, most of one only (Tarjan). It keeps
-// a stack of its own: chains may be long.
+// rings returns the sets of parties that wait for each other, most of them of one party (Tarjan).
+// It does not recurse, because chains may be long.
 function rings(all) {
   const found = [], stack = [], state = new Map();
   let n = 0;
@@ -102,7 +103,7 @@ function rings(all) {
   return found;
 }
 
-// blockage tells of those who hold others up, and goes on from name to name.
+// blockage returns a blockage for its culprits. It follows the waiters from name to name.
 function blockage({ ring, circle }) {
   const steps = [], shown = new Set();
   const add = (p, depth) => {
@@ -114,7 +115,7 @@ function blockage({ ring, circle }) {
   const culprits = circle ? inOrder(ring) : ring;
   for (const p of culprits) add(p, 0);
   let longest, waiting = 0;
-  for (const step of steps) { // which grows meanwhile
+  for (const step of steps) { // add appends to steps in the loop
     for (const place of step.lock.queue) {
       waiting++;
       if (!longest || place.since < longest.place.since) longest = { place, lock: step.lock };
@@ -124,7 +125,7 @@ function blockage({ ring, circle }) {
   return { culprits, circle, certain: circle && certain(ring), steps: steps.map(({ lock, ...step }) => ({ ...step, lock: lock.of })), waiting, longest };
 }
 
-// inOrder begins somewhere and goes on with somebody for whom that one waits.
+// inOrder returns the parties of a ring, each followed by one for which it waits, if possible.
 function inOrder(ring) {
   const rest = new Set(ring), path = [];
   for (let p = ring[0]; p; p = [...p.blockers].find((b) => rest.has(b)) ?? rest.values().next().value) {
@@ -134,6 +135,5 @@ function inOrder(ring) {
   return path;
 }
 
-// certain reports whether nobody outside can free what they wait for: a permit that
-// another holder gives back.
+// certain reports whether no holder outside the ring can end the deadlock by releasing a permit.
 const certain = (ring) => ring.every((p) => p.waits.every(({ lock }) => lock.mode !== "semaphore" || lock.owners.every((q) => ring.includes(q))));

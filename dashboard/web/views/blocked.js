@@ -1,4 +1,4 @@
-// Who keeps others waiting, across names: the culprit first.
+// The holders that keep others waiting, across names.
 import { html, useEffect } from "../lib.js";
 import { Actions } from "../actions.js";
 import { lockOf, locks, ready, watchQueues } from "../fleet.js";
@@ -6,10 +6,10 @@ import { Empty, Mode, Name, Since, Text, useTick, Who } from "../parts.js";
 import { count, number } from "../format.js";
 import { blockages } from "../waits.js";
 
-const mostBlockages = 50, mostSteps = 30, mostPlaces = 5; // that are shown at once
+const mostBlockages = 50, mostSteps = 30, mostPlaces = 5; // shown at most
 
 export function Blocked() {
-  useTick(1000); // however much happens
+  useTick(1000); // once a second, however often locks change
   useEffect(watchQueues, []);
   const all = [...locks.values()];
   const found = blockages(all);
@@ -37,7 +37,7 @@ function Blockage({ culprits, circle, certain, steps, waiting, longest }) {
   </section>`;
 }
 
-// held says why this one is waited for.
+// held describes the lease for which others wait.
 function held({ who: h, holds }) {
   const { holder } = holds[0];
   if (holder.released) return "Released, and cooling down until its minimum hold ends.";

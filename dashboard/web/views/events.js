@@ -1,4 +1,4 @@
-// What happens, as it happens: the latest 500 events that a filter asks for.
+// Events as they happen: the latest 500 that pass a filter.
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { effect } from "../signal.js";
 import { duration } from "../format.js";
@@ -39,8 +39,8 @@ export function Events({ params }) {
       <tbody>${rows.map((e) => html`<${EventRow} key=${e.id ?? e.event + e.at} event=${e} />`)}</tbody></table>`}`;
 }
 
-// useRows returns the rows of a filter, the latest first. While it is paused they stay as
-// they are, and what is new is counted.
+// useRows returns the rows that pass a filter, the latest first. While the view is paused, the rows
+// stay as they are, and new events are counted.
 function useRows(filter) {
   const [, draw] = useState(0);
   const now = useRef({}).current; // {held, missed, filter}
@@ -58,13 +58,13 @@ function useRows(filter) {
     now.missed = 0;
     draw((n) => n + 1);
   };
-  const own = (e) => /^(onetime|holdfast)(\/|$)/.test(e.name) && !filter.prefix; // of the store itself
+  const own = (e) => /^(onetime|holdfast)(\/|$)/.test(e.name) && !filter.prefix; // names of holdfast itself
   const rows = (now.held ?? all()).filter((e) => matches(e, filter) && !own(e))
     .filter((e, i, some) => e.event !== "gap" || some[i - 1]?.event !== "gap").slice(-mostShown).reverse();
   return { rows, missed: now.missed, paused: !!now.held, pause };
 }
 
-// away has the times in which this page heard nothing.
+// away has the times in which this page received no events.
 const away = [];
 effect(() => {
   const s = trouble.value;
@@ -74,7 +74,7 @@ effect(() => {
   away.splice(0, away.length - 50);
 });
 
-// all has what is known: before the page was opened, the losses.
+// all returns all known events. Only losses are known from before the page was opened.
 function all() {
   const ids = new Set(recent.map((e) => e.id));
   const past = pulse.losses.filter((e) => !ids.has(e.id));

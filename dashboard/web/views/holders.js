@@ -8,10 +8,10 @@ import { belongs, group, partyOf } from "../waits.js";
 import { BreakAll } from "../actions.js";
 import { Bar } from "../bar.js";
 
-const mostParties = 50, mostRows = 20, mostRowsOfOne = 500; // that are shown at once
+const mostParties = 50, mostRows = 20, mostRowsOfOne = 500; // shown at most
 
 export function Holders({ params }) {
-  useTick(1000); // however much happens
+  useTick(1000); // once a second, however often locks change
   useEffect(watchQueues, []);
   const wanted = Object.fromEntries([...params].filter(([key]) => key !== "text"));
   const text = params.get("text") ?? "";
@@ -39,7 +39,7 @@ export function Holders({ params }) {
 const title = ({ caller, host, pid, user, label, program, person }) =>
   who({ caller, host, pid: Number(pid) || 0, user, label, program, person: Boolean(person) });
 
-// parties gathers who holds and who waits, those first who do both.
+// parties groups leases and places by party. Parties that hold and wait come first.
 function parties(locks, wanted) {
   const all = new Map();
   const add = (kind, lock, h, i) => {

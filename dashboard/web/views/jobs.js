@@ -1,4 +1,4 @@
-// What runs by a schedule, and who leads what: the last run, the next one, and the latest 30.
+// Schedules, with the last, the next and the latest 30 runs, and elections, with their leaders.
 import { html, useEffect } from "../lib.js";
 import { useJobs } from "../answer.js";
 import { isLed } from "../attention.js";
@@ -43,8 +43,7 @@ const standby = (all = []) => (all.length ? `${count(all.length)} on standby` : 
 
 const signs = { done: "✓", retried: "↻", missed: "✕" };
 
-// Squares are the outcomes of the latest runs, the last at the right. What they show is said in
-// one sentence.
+// Squares shows the outcomes of the latest runs, the last at the right; its label counts them.
 function Squares({ runs }) {
   if (!runs.length) return "–";
   const said = Object.keys(signs).map((kind) => [runs.filter((r) => r === kind).length, kind]).filter(([n]) => n).map(([n, kind]) => `${n} ${kind}`).join(", ");

@@ -1,4 +1,4 @@
-// One lock: who has it, who waits, and what happened to it.
+// One lock: its holders, its queue, and its history.
 import { html, useEffect, useState } from "../lib.js";
 import { lockOf, keepsHistory, ready, refused, session, version, watch } from "../fleet.js";
 import { ago, count, duration, number, whole } from "../format.js";
@@ -31,8 +31,8 @@ function One({ name }) {
       <section class="card"><h2>Copy as</h2><${Copy} lock=${lock} /></section>`}`;
 }
 
-// State is what one sees first, and what one can do: to the only holder here, to several in the
-// list of them.
+// State shows the state of the lock and the buttons for actions. The buttons for a holder are here
+// if there is only one holder, and otherwise in the list of holders.
 function State({ lock }) {
   const live = lock.holders.filter((h) => !h.released), [one] = lock.holders;
   const word = live.some((h) => h.person) ? "frozen by a person" : live.length ? "held" : lock.holders.length ? "cooling down" : "free";
@@ -41,13 +41,13 @@ function State({ lock }) {
     <p class="summary">${lock.holders.length === 1 && html`<${Actions} lock=${lock} holder=${one} />`}<${Actions} lock=${lock} /><${CopyLink} /></p><${ReadOnly} name=${lock.name} />`;
 }
 
-// Broken says who has broken the lock in the last 24 hours, and why.
+// Broken shows who broke the lock in the last 24 hours, and why.
 function Broken({ lock: { broken = [] } }) {
   return broken.length > 0 && html`<section class="card"><h2>Broken in the last 24 hours</h2><ul class="events">${[...broken].reverse().slice(0, 5).map((b) => html`<li class="loss" key=${b.fencing_token_str}>
     <${At} at=${b.at} /> <b>✕ broken</b> <strong>by <${Text} value=${b.author} />${b.reason && html`: <${Text} value=${b.reason} />`}</strong> <span>was held by <${Who} holder=${b.holder} /></span></li>`)}</ul></section>`;
 }
 
-// useSome shows the first of many rows, and a button for more of them.
+// useSome returns the first of many rows, and a button that shows more of them.
 function useSome(all, few) {
   const [shown, setShown] = useState(few);
   return [all.slice(0, shown), all.length > shown && html`<button type="button"
@@ -65,7 +65,7 @@ function LockHolders({ lock }) {
     </li>`)}</ul>`}${button}</section>`;
 }
 
-// Term says in figures how long a lease lasts, when it was renewed, and when it ends.
+// Term shows the TTL of a lease, when it was renewed, and when it ends.
 function Term({ of: { ttl, renewed, expires, since, person } }) {
   useTick(1000);
   if (typeof expires !== "number") return "";
@@ -74,7 +74,7 @@ function Term({ of: { ttl, renewed, expires, since, person } }) {
   return html`TTL ${duration(ttl)}, ${renewed - since < 1000 ? "not renewed yet" : `renewed ${whole(now() - renewed)} ago`}, ends <${Hour} at=${expires} />`;
 }
 
-// Said is what somebody says of what they do.
+// Said shows the reason and the labels of a holder or a waiter.
 const Said = ({ by }) => html`<span class="said-by">${by.reason && html`<${Text} value=${by.reason} />`}
   ${Object.entries(by.labels ?? {}).filter(([key]) => !key.startsWith("holdfast/")).map(([key, value]) => html` <small><${Text} value=${key + "=" + value} /></small>`)}</span>`;
 
@@ -93,7 +93,7 @@ function LockOnce({ lock: { name, once } }) {
     : html`In progress for <${Since} at=${once.since} />${once.holder && html`, by <${Who} holder=${once.holder} />`}.`}</p></section>`;
 }
 
-// Happened asks for no history where there is none.
+// Happened requests the history only if the store keeps one.
 function Happened({ lock }) {
   const off = keepsHistory.value === false || session.value?.history === false;
   return off ? html`<${Off} />` : html`<${Known} lock=${lock} />`;
@@ -103,7 +103,7 @@ const ranges = [[0, "all"], [900_000, "15 m"], [3_600_000, "1 h"], [21_600_000, 
 
 function Known({ lock }) {
   const past = usePast(lock.name, lock.holders);
-  const [view, setView] = useState({ span: 0, back: 0 }); // ms shown, or all; ms from its end to now
+  const [view, setView] = useState({ span: 0, back: 0 }); // ms shown, 0 for all; ms from the end of that time to now
   useTick(1000);
   const at = now();
   const leases = leasesOf(past.events, lock.holders, at);
@@ -129,7 +129,7 @@ function Known({ lock }) {
   </section>`;
 }
 
-// Off says how to have a history.
+// Off explains how to turn the history on.
 const Off = () => html`<section class="card"><h2>What happened</h2>
     <p>The store keeps no history, so there is no timeline. To turn it on, put <code>history=1</code> into the URL of the store,
       here and wherever else it is used, as in <code>holdfast serve --store 'redis://host:6379?history=1'</code>. A quorum has none.</p></section>`;

@@ -1,4 +1,4 @@
-// All locks: who has which, for how long, and how many wait.
+// The table of all locks, and its filter.
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { locks, ready, trouble, version } from "../fleet.js";
 import { hold, may } from "../actions.js";
@@ -9,7 +9,7 @@ import { href, replace } from "../route.js";
 import { Rows, lockStates } from "../rows.js";
 import { Table } from "../table.js";
 
-// What the address keeps.
+// The filter. The address contains it as parameters.
 const noFilter = { prefix: "", holder: "", reason: "", state: "", sort: "" };
 const filterOf = (params) => Object.fromEntries(Object.keys(noFilter).map((key) => [key, params.get(key) ?? ""]));
 const sameFilter = (a, b) => Object.keys(noFilter).every((key) => a[key] === b[key]);
@@ -19,7 +19,7 @@ export function Locks({ params }) {
   const rows = useRef(null);
   const grid = useRef(null);
   rows.current ??= new Rows();
-  const known = version.value >= 0 && locks; // of each change
+  const known = version.value >= 0 && locks; // read version, to draw again at each change
   const { shown, counts } = rows.current.update(known, filter, now());
   const narrow = !sameFilter({ ...filter, sort: "" }, noFilter);
   const down = (event) => {
@@ -52,8 +52,8 @@ export function Locks({ params }) {
       : html`<${Empty} title="No lock is held.">Locks appear here as they are taken. To see one, run <code>holdfast run try -- sleep 60</code> on this store.<//>`}`;
 }
 
-// useFilter returns the filter, and what changes some of it. The address follows a little
-// later: browsers allow only so many changes of it.
+// useFilter returns the filter, and a function that changes parts of it. The address follows a
+// little later, because browsers limit how often a page may change it.
 function useFilter(params) {
   const [filter, setFilter] = useState(() => filterOf(params));
   const written = useRef(filter);
@@ -74,7 +74,7 @@ function useFilter(params) {
   return [filter, (change) => setFilter((old) => ({ ...old, ...change }))];
 }
 
-// FilterSaid tells screen readers what a change of the filter has brought, once it is typed.
+// FilterSaid announces the number of shown locks to screen readers, soon after the last keystroke.
 function FilterSaid({ filter, n }) {
   const [said, say] = useState("");
   const now = useRef(n);

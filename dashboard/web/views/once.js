@@ -1,4 +1,4 @@
-// Do-once keys: what is in progress, what is done, and when it is forgotten.
+// Do-once keys: their state, in progress or done, and when they expire.
 import { html, useEffect } from "../lib.js";
 import { count, duration } from "../format.js";
 import { Columns, Empty, Failed, Name, Text, Token, Who } from "../parts.js";
@@ -11,7 +11,7 @@ const page = 100;
 const states = { done: "✓ done", in_progress: "▶ in progress", unknown: "? unknown", schedule: "↻ schedule" };
 
 export function Once({ params }) {
-  const mine = session.value?.prefixes; // of those who may not list all
+  const mine = session.value?.prefixes; // set if the caller may not list all keys
   const prefix = params.get("prefix") ?? mine?.[0] ?? "", cursor = params.get("cursor") ?? "", state = params.get("state") ?? "";
   const { answer, problem, again } = useAnswer(session.value && "v1/once", { prefix, cursor, state, limit: page }, 5000);
   const keys = answer?.once ?? [];

@@ -1,4 +1,4 @@
-// What this server has done with one-time tokens: counts of each collection, never a secret.
+// The counts of one-time tokens that this server keeps for each collection; never a secret.
 import { html } from "../lib.js";
 import { duration, number, plain } from "../format.js";
 import { Empty, Failed, Text } from "../parts.js";

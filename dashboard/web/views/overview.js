@@ -1,5 +1,5 @@
-// How it stands: what needs somebody, what is held, who waits, what was lost, whether the store
-// is well, and the last 15 minutes, hour or day.
+// The overview: what needs attention, the counts of leases, waiters and losses, the state of the
+// store, and charts of the last 15 minutes, hour or day.
 import { html, useEffect, useMemo } from "../lib.js";
 import { href } from "../route.js";
 import { count, duration, instantOf, number, plain, rate, who, whole } from "../format.js";
@@ -20,12 +20,12 @@ export function Overview() {
   useTick(1000);
   version.value; // the locks have changed
   const all = census(locks, now());
-  const late = dying(locks, now()).filter(({ lock }) => now() - lock.seen < 12_000); // as the latest list of changes had it
-  const watched = [...all.queues, ...late.map(({ lock }) => lock.name)].slice(0, 128); // who waits for longest, is known of what is watched
+  const late = dying(locks, now()).filter(({ lock }) => now() - lock.seen < 12_000); // seen in a recent list
+  const watched = [...all.queues, ...late.map(({ lock }) => lock.name)].slice(0, 128); // only a look shows how long waiters have waited
   useEffect(() => watch(watched), [watched.join("\n")]);
   const store = useAnswer(forAll("v1/store"), {}, trouble.value ? 2000 : 15_000);
   const jobs = useJobs();
-  const charts = useMemo(() => html`<${Charts} />`, []); // draws itself
+  const charts = useMemo(() => html`<${Charts} />`, []); // it draws itself again
   return html`
     <h1>Overview</h1>
     <${Attention} all=${all} store=${store.answer} jobs=${jobs} />
@@ -38,7 +38,7 @@ export function Overview() {
     <${Store} ...${store} />`;
 }
 
-// needs has what is said of each kind of thing that needs somebody.
+// needs has the words for each kind of problem.
 const needs = {
   deadlock: ["deadlock", ({ waiting }) => `${count(waiting)} waiting for each other`],
   blocked: ["blocked", ({ waiting }) => `${count(waiting)} waiting, the longest`],
@@ -49,7 +49,7 @@ const needs = {
   missed: ["missed", ({ count: n }) => number(n, "run")], store: ["store", () => ""],
 };
 
-// Attention names what needs somebody, or says that all is well and what was looked at.
+// Attention lists what needs attention, or shows that all is well and what was checked.
 function Attention({ all, store, jobs }) {
   if (!ready.value) return html`<section class="card attention" aria-label="Needs attention"><p>Looking…</p></section>`;
   const found = attention({ locks, losses: pulse.losses, schedules: jobs.schedules, lately: (day) => instantOf(day) > now() - 86_400_000, findings: store?.diagnosis?.findings, since: now() - spans["15 m"].ms, at: now() });
@@ -80,7 +80,7 @@ function toStore(event) {
   document.getElementById("store").scrollIntoView();
 }
 
-// Tile is one number, with its unit, what it counts (title), and where to see more of it.
+// Tile is one number with its unit, a title that explains it, and a link to more about it.
 function Tile({ label, value, more, title, to, bad, onClick }) {
   return html`<li class=${bad ? "tile loss" : "tile"}><a href=${to} title=${title} onClick=${onClick}>
     <span>${label}</span> <b>${value}</b> <small>${more}</small></a></li>`;
@@ -115,7 +115,7 @@ function tiles(all) {
       to=${all.holder ? href("lock", { name: all.holder.name }) : state("held")} title=${all.holder ? plain(who(all.holder)) : ""} />`;
 }
 
-// Lost names the latest losses.
+// Lost lists the latest losses.
 function Lost() {
   if (!pulse.losses.length) return "";
   return html`<section class="card" aria-label="Losses"><h2>Latest losses</h2><ol class="events">${pulse.losses.slice(0, 5).map((e) => html`
@@ -123,7 +123,7 @@ function Lost() {
       e.author && html`, by <${Text} value=${e.author} />`}${e.reason && html`: <${Text} value=${e.reason} />`}</span></li>`)}</ol></section>`;
 }
 
-// Contended names the locks for which most time was spent waiting.
+// Contended lists the locks for which waiters waited longest in all.
 function Contended() {
   const rows = pulse.contended;
   if (!rows?.length) return "";
@@ -134,7 +134,7 @@ function Contended() {
 }
 
 function Charts() {
-  beat.value; // each second
+  beat.value; // changes each second
   const { buckets, bounds } = pulse.long ?? pulse.series;
   const span = spans[pulse.range.value];
   const lines = series(buckets, bounds, census(locks, now()));
@@ -149,8 +149,8 @@ function Charts() {
     ${told && chart("Losses (leases)", lines.losses, true)}</section>`;
 }
 
-// series makes the lines of all charts. A bucket in which something may have been missed, and
-// the present one where it is a rate, is not known.
+// series makes the lines of all charts. Grants, waits and losses are unknown in a bucket that may
+// lack events; grants and waits are also unknown in the present bucket.
 function series(buckets, bounds, { held, waiting }) {
   const end = now();
   const at = countBack(buckets, { held, waiting });
@@ -172,7 +172,7 @@ function series(buckets, bounds, { held, waiting }) {
 const levels = { ok: "✓ ok", warn: "⚠ warning", fail: "✕ down" };
 const tone = { ok: "good", warn: "warn", fail: "bad" };
 
-// levelOf is how the store is, as far as is known.
+// levelOf returns the level of the state of the store, or undefined if it is unknown.
 function levelOf({ answer: store, problem }) {
   if (problem || store && !store.answers) return "fail";
   return store?.diagnosis?.level;
@@ -189,7 +189,7 @@ function StoreTile(told) {
 
 const trip = ({ answers, round_trip_ms: ms }) => answers ? `${ms < 0.01 ? "< 0.01" : ms.toFixed(2)} ms` : "does not answer";
 
-// Store is what the server finds when it checks its store, once a minute at most.
+// Store shows what the server found when it last checked its store.
 function Store({ answer: store, problem }) {
   const found = store?.diagnosis?.findings ?? [], well = found.filter((f) => f.level === "ok");
   return html`<section class="card" id="store" aria-label="Store"><h2>Store</h2>

@@ -1,4 +1,4 @@
-// What one types to do the same elsewhere.
+// Commands to copy, which do the same outside the page.
 import { html, useRef, useState } from "../../lib.js";
 import { newKey } from "../../api.js";
 import { session } from "../../fleet.js";
@@ -32,7 +32,7 @@ function Snippet({ title, text }) {
     <button type="button" onClick=${copy} aria-label=${"Copy: " + title}>Copy</button><span role="status">${said}</span></div>`;
 }
 
-// CopyLink copies the address of what is shown.
+// CopyLink is a button that copies the address of the view.
 export function CopyLink() {
   const link = useRef(null);
   const [said, say] = useState("");
@@ -43,8 +43,8 @@ export function CopyLink() {
   return html`<button type="button" class="copy" ref=${link} onClick=${copy}>Copy link</button> <span role="status">${said}</span>`;
 }
 
-// toClipboard copies a text, or selects it where a page may not copy: without TLS browsers
-// have no clipboard.
+// toClipboard copies a text and reports whether it did. Without TLS, browsers give a page no
+// clipboard: then it selects the element, and copies the selection if the browser allows it.
 async function toClipboard(text, element) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,10 +1,10 @@
-// What happened to a name, as leases: who had it, from when to when, and how that ended.
-// Nothing here knows a page, or a clock: an event has `at`, its instant.
+// The history of a name as leases: the holder, the time, and how the lease ended. Nothing here uses
+// the page. An event has its instant in `at`.
 
 import { begins, ends, losses } from "../../kinds.js";
 
-// merge adds events to those that are known, each once. Where the store has forgotten what
-// lies between them there is a gap: a history is full with 64 events.
+// merge adds events to the known ones, each once. If a full history (64 events) has no known event,
+// the store may have dropped events in between: then merge adds a gap.
 export function merge(known, more, full = 64) {
   const ids = new Set(known.map(e => e.id));
   const fresh = more.filter(e => !ids.has(e.id));
@@ -14,14 +14,14 @@ export function merge(known, more, full = 64) {
   return [...known, ...fresh].sort((a, b) => a.at - b.at).slice(-1000);
 }
 
-// leasesOf returns the leases that events and present holders tell of, by increasing token:
-// {token, holder, mode, permits, from, to, held, waited, end, author, reason}. `from` is
-// undefined where nobody knows it, `rough` says that from and to are at the latest. `end` is
-// undefined as long as somebody has it, and "unknown" where its end was not seen.
+// leasesOf returns the leases of events and present holders, by increasing token: {token, holder,
+// mode, permits, from, to, held, waited, end, author, reason}. `from` is undefined if unknown;
+// `rough` means that from and to may have been earlier. `end` is undefined while the lease is
+// held, and "unknown" if no event reports its end.
 export function leasesOf(events, holders, now) {
   const leases = new Map();
   for (const e of events) {
-    if (!e.fencing_token_str) continue; // of a place, or a gap
+    if (!e.fencing_token_str) continue; // an event of a waiter, or a gap
     const token = e.fencing_token_str;
     if (!leases.has(token)) leases.set(token, { token, holder: e.holder, mode: e.mode, permits: e.permits });
     const l = leases.get(token);
@@ -43,8 +43,8 @@ function beginLease(l, e) {
   l.waited = e.event === "acquired" ? 0 : e.waited_ms;
 }
 
-// end takes the end of a lease, and of two the first: a name that a minimum hold keeps closed
-// is broken after its release.
+// end records the end of a lease. If a lease has two ends, one of them is a break: a minimum hold
+// kept the name closed after the lease had ended, and a user opened it.
 function end(l, e) {
   if (l.end && l.end !== "broken") {
     if (e.event === "broken") l.opened = e;
@@ -54,17 +54,17 @@ function end(l, e) {
   Object.assign(l, { end: e.event, ended: e.at, held: e.held_ms, author: e.author, reason: e.reason });
 }
 
-// settle fills in what the events of a lease do not say.
+// settle fills in what the events of a lease do not contain.
 function settle(l, next, now) {
   if (!l.end) {
     if (l.live) {
       l.to = now;
-    } else { // released before the history began to be read, or by somebody who writes none
+    } else { // the history lacks its end, or the client writes no history
       l.end = "unknown";
       l.to = l.mode === "exclusive" && next?.from > l.from ? next.from : l.from;
     }
   } else if (l.end === "expired" && l.from !== undefined && l.held !== undefined) {
-    l.to = Math.min(l.ended, l.from + l.held); // it is written when somebody notices
+    l.to = Math.min(l.ended, l.from + l.held); // the event is written when a client notices
     l.rough = false;
   } else {
     l.to = l.ended;
@@ -74,10 +74,10 @@ function settle(l, next, now) {
   if (l.from !== undefined && l.end !== "unknown") l.held ??= l.to - l.from;
 }
 
-// compare orders two tokens, which are whole numbers in texts.
+// compare orders two tokens, which are whole numbers as texts.
 export function compare(a, b) { return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0); }
 
-// lanesOf groups leases by who had them, whoever had one last first.
+// lanesOf groups leases by holder, the holder of the latest lease first.
 export function lanesOf(leases) {
   const lanes = new Map();
   for (const l of [...leases].reverse()) {
@@ -89,17 +89,17 @@ export function lanesOf(leases) {
   return [...lanes.values()];
 }
 
-// wayOf is how a lease stands: held, or how it has ended.
+// wayOf returns "held", or how the lease ended.
 export const wayOf = (l) => l.end ?? "held";
 
 const barKind = (l) => (losses.includes(l.end) ? "bad" : l.end === "unknown" ? "unknown" : l.end ? "ended" : "held");
-const worst = ["ended", "unknown", "held", "bad"]; // what is shown of several, the last that there is
+const worst = ["ended", "unknown", "held", "bad"]; // of several leases in one bar, the last of these kinds is shown
 
-const least = 0.4; // percent, that can be seen
+const least = 0.4; // percent, the least visible width
 
-// bitsOf returns what a lane shows between two instants, in percent of that time: {a, b, kind,
-// leases, waited}. Leases too short to be told apart are one bit, whose kind is the worst of
-// them. waited is where the wait for a lease began, if there is room for it.
+// bitsOf returns the bars of a lane between two instants: {a, b, kind, leases, waited}. a, b and
+// waited are in percent of that time. Leases that are too short and too close together share a bar
+// with the worst of their kinds. waited is the begin of the wait for a lease, if it is visible.
 export function bitsOf(leases, from, to) {
   const bits = [];
   const x = (t) => Math.min(100, Math.max(0, (100 * (t - from)) / (to - from)));
@@ -121,8 +121,8 @@ export function bitsOf(leases, from, to) {
 
 const paces = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400].map((s) => s * 1000); // ms
 
-// ticksOf returns the instants between two others at which an axis has a mark, six at most, at
-// round times of the clock: {at, seconds}. offset is the time of the clock at the instant 0.
+// ticksOf returns the marks of an axis between two instants, about six at most, at round times of
+// the clock: {at, seconds}. seconds is whether to show them. offset is the clock at the instant 0.
 export function ticksOf(from, to, offset = Date.now() - performance.now()) {
   const pace = paces.find((p) => (to - from) / p <= 6) ?? to - from;
   const first = Math.ceil((from + offset) / pace) * pace - offset, ticks = [];

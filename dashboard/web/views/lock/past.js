@@ -1,4 +1,4 @@
-// The history of a name, and what has happened to it since.
+// The history of a name, and the events since.
 import { useEffect, useRef, useState } from "../../lib.js";
 import { get, named } from "../../api.js";
 import { onEvent } from "../../fleet.js";
@@ -6,10 +6,10 @@ import { ends } from "../../kinds.js";
 import { merge } from "./leases.js";
 
 const full = 64; // events that a store keeps of a name
-const retryAfter = 3000; // before a history is asked for again
-const toldWithin = 500; // for an end to be told of
+const retryAfter = 3000; // ms before a failed request for a history is repeated
+const toldWithin = 500; // ms for the event of an end to arrive
 
-// usePast returns {events, read, full, problem, again}. Events have instants, as in fleet.
+// usePast returns {events, read, full, problem, again}. An event has its instant in `at`.
 export function usePast(name, holders) {
   const past = useRef({ events: [], read: false }).current;
   const [, draw] = useState(0);
@@ -32,7 +32,7 @@ export function usePast(name, holders) {
     };
     past.again = read;
     const stop = onEvent((e) => {
-      if (e.event === "gap") read(); // what was missed is in the history
+      if (e.event === "gap") read(); // the history has the missed events
       else if (e.name === name) past.events = merge(past.events, [e], Infinity);
     });
     read();
@@ -42,8 +42,8 @@ export function usePast(name, holders) {
   return past;
 }
 
-// useUnended asks for the history again if a holder is gone, and no event says how: a store
-// finds out that a lease has run out when somebody asks.
+// useUnended reads the history again if a holder is gone and no event reports how. A store notices
+// that a lease has expired when a client sends it a request.
 function useUnended(past, holders) {
   const had = useRef(new Set()).current;
   const tokens = holders.filter((h) => !h.foreign).map((h) => h.fencing_token_str);

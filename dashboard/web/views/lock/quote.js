@@ -1,24 +1,24 @@
-// Texts as a shell and Go have them, and commands that are made of them.
+// Texts quoted for a shell and for Go, and commands made of them.
 import { named } from "../../api.js";
 
-// sh quotes a text for POSIX shells: as it is if that is safe in each of them.
+// sh quotes a text for POSIX shells. A text that is safe in all of them stays as it is.
 export function sh(text) {
   return /^[\w./:,@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-// golang quotes a text as a literal of Go. What does not show, or would change the direction
-// of what is beside it, is escaped.
+// golang quotes a text as a literal of Go. It escapes characters that are invisible, or that change
+// the direction of text.
 export function golang(text) {
   return `"${text.replace(/["\\]|[\p{C}\p{Zl}\p{Zp}]/gu, c => {
     if (c === '"' || c === "\\") return "\\" + c;
     const n = c.codePointAt(0).toString(16);
-    if (/^d[89a-f]..$/.test(n)) return "\\ufffd"; // half a character, which no UTF-8 has
+    if (/^d[89a-f]..$/.test(n)) return "\\ufffd"; // half of a surrogate pair, which UTF-8 cannot encode
     return n.length > 4 ? "\\U" + n.padStart(8, "0") : "\\u" + n.padStart(4, "0");
   })}"`;
 }
 
-// commandsOf returns what does something to a lock: {cli, curl, go}. what is look, history, take
-// or break; server is {url, known}: known if it asks who one is, and then $TOKEN tells it.
+// commandsOf returns commands that do something to a lock: {cli, curl, go}. what is look, history,
+// take or break. server is {url, known}: if known, the server requires a token, which is in $TOKEN.
 export function commandsOf(what, lock, server, { token, key } = {}) {
   const { name } = lock;
   const [scheme, host] = server.url.split("://");
@@ -53,7 +53,7 @@ export function commandsOf(what, lock, server, { token, key } = {}) {
   };
 }
 
-// modeWords returns how one asks for a lock of this kind.
+// modeWords returns the words that request a lock of this mode.
 function modeWords({ mode, limit }) {
   switch (mode) {
     case "shared": return { flag: "-s ", json: `, "mode": "shared"`, opts: "&holdfast.AcquireOptions{Mode: holdfast.Shared}" };

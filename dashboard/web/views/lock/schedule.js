@@ -1,4 +1,4 @@
-// What has become of a job that runs by a schedule.
+// The state of a job that runs by a schedule.
 import { html } from "../../lib.js";
 import { count, duration } from "../../format.js";
 import { Day, Text, Who } from "../../parts.js";

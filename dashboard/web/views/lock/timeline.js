@@ -1,12 +1,11 @@
-// Who had the lock when: a lane for each holder, a bar for each lease. What is drawn is said
-// in words by Past.
+// Who held the lock when: a lane for each holder, a bar for each lease. Past lists it in words.
 import { html, useState } from "../../lib.js";
 import { clock, count, duration, hour, plain, who } from "../../format.js";
 import { Columns, Empty, Hour, Text, Token, Who } from "../../parts.js";
 import { times } from "../../times.js";
 import { bitsOf, lanesOf, ticksOf, wayOf } from "./leases.js";
 
-// How a lease stands, in a sign and a word.
+// ways has a sign and a word for the state of a lease.
 const ways = {
   held: ["", "held now"], released: ["", "released"], completed: ["✓", "done"], expired: ["✕", "expired"],
   lost: ["✕", "lost"], broken: ["✕", "broken"], unknown: ["?", "end not seen"],
@@ -19,7 +18,7 @@ const colours = { held: "held now", ended: "released or done", bad: "expired, lo
 // Timeline shows leases and gaps between two instants.
 export function Timeline({ leases, gaps, from, to }) {
   const [shown, setShown] = useState(more);
-  times.value; // of the axis
+  times.value; // draw the axis again when the clock changes
   const x = (t) => Math.min(100, Math.max(0, (100 * (t - from)) / (to - from)));
   const lanes = lanesOf(leases.filter((l) => l.to >= from && !(l.from > to)));
   if (lanes.length === 0) return html`<${Empty} title="Nobody had it in this time." />`;
