@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// state is all that there is in the store of a site, but for how long ago it was.
+// state returns all that is in the store of a site, without times.
 func (s *site) state(t *testing.T) string {
 	t.Helper()
 	var all []string
@@ -70,8 +70,9 @@ func act(h http.Handler, method, target, body string, header ...string) *httptes
 	return send(h, r, header...)
 }
 
-// TestActions are those that Authorize allows, by whom Viewer names, and no others. What
-// Authorize is asked about is what is done, wherever the name stands.
+// TestActions checks that the page carries out the actions that Authorize allows and no others,
+// with the author that Viewer returns. Authorize gets the action that is carried out, whether the
+// name is in the path or in the query.
 func TestActions(t *testing.T) {
 	var asked []dashboard.Action
 	allow := error(nil)
@@ -134,8 +135,8 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestLookingOnly: without Authorize there are no actions, and looking at everything changes
-// nothing.
+// TestLookingOnly checks that without Authorize the page refuses actions, and that reading
+// everything changes nothing.
 func TestLookingOnly(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
 	s.remember(t, "mail/7")
@@ -159,7 +160,7 @@ func TestLookingOnly(t *testing.T) {
 	}
 }
 
-// TestEventsUntilClosed: the page hears of what happens, until Close ends that.
+// TestEventsUntilClosed checks that the page receives events, and that Close ends the stream.
 func TestEventsUntilClosed(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
 	srv := httptest.NewServer(http.StripPrefix("/ops/locks", s))

@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast-locks/holdfast/dashboard"
 )
 
-// A bad request, and what it is answered with.
+// bad is a bad request, and the reply to it.
 type bad struct {
 	method, target, body string
 	header               []string // names and values
 	status               int
-	code                 string // of the problem; empty if there need be none
+	code                 string // of the problem; empty if the reply need not be a problem
 }
 
 const breakPath = "/v1/locks/orders%2F42/break"
 
-// badRequests are wrong in the eyes of a handler that lets everybody act. TOKEN belongs to
-// orders/42.
+// badRequests returns requests that are wrong even if the handler allows every action. TOKEN stands
+// for the fencing token of orders/42.
 func badRequests() []bad {
 	json := []string{"Content-Type", "application/json"}
 	with := func(header ...string) []string { return append(append([]string{}, json...), header...) }
@@ -41,7 +41,7 @@ func badRequests() []bad {
 		{"GET", breakPath, "", nil, 405, "method-not-allowed"},
 		{"PUT", breakPath, breaking, json, 405, "method-not-allowed"},
 		{"HEAD", "/v1/locks", "", nil, 405, "method-not-allowed"},
-		{"GET", "/v1/locks/look", "", nil, 200, ""}, // the lock of that name
+		{"GET", "/v1/locks/look", "", nil, 200, ""}, // the lock with the name look
 		{"POST", "/v1/events", "{}", json, 405, "method-not-allowed"},
 		{"OPTIONS", "/v1/locks", "", with("Access-Control-Request-Method", "DELETE"), 405, "method-not-allowed"},
 		{"POST", "/status.json?name=orders%2F42", "", nil, 405, "method-not-allowed"},
@@ -145,8 +145,7 @@ func badRequests() []bad {
 	}
 }
 
-// TestBadRequests: each has the right status, none is a fault of ours, and nothing is
-// changed.
+// TestBadRequests checks that each bad request gets the right status and changes nothing.
 func TestBadRequests(t *testing.T) {
 	s := newSite(t, dashboard.Options{Authorize: func(*http.Request, dashboard.Action) error { return nil }})
 	s.remember(t, "mail/7")

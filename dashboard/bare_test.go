@@ -2,7 +2,7 @@ package dashboard
 
 import "testing"
 
-// TestBareScript: comments and indentation go, and the code stays as it is.
+// TestBareScript checks that bareScript removes comments and indentation, and keeps the code.
 func TestBareScript(t *testing.T) {
 	for script, want := range map[string]string{
 		"const a = { b: 1 }; // it's\nreturn a;\n":        "const a = { b: 1 };\nreturn a;\n",

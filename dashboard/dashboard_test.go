@@ -17,14 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A site is a page for the locks of a store in which somebody holds orders/42.
+// A site is a page for the locks of a store, in which a holder has orders/42.
 type site struct {
 	*dashboard.Dashboard
 	engine *mem.Engine
 	token  uint64
 }
 
-// newSite makes a site, which ends with the test.
+// newSite returns a site that is closed at the end of the test.
 func newSite(t *testing.T, opts dashboard.Options) *site {
 	t.Helper()
 	s := &site{engine: mem.New(&mem.Options{History: true})}
@@ -50,7 +50,7 @@ func newSite(t *testing.T, opts dashboard.Options) *site {
 	return s
 }
 
-// TestHandlerShows what there is to see, by the API that the page uses.
+// TestHandlerShows checks that the API that the page uses returns the locks of the store.
 func TestHandlerShows(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
 	for _, target := range []string{"/v1/locks", "/v1/locks/orders%2F42", "/v1/locks/orders%2F42/history"} {
@@ -63,8 +63,8 @@ func TestHandlerShows(t *testing.T) {
 	}
 }
 
-// TestPrefix: the page works wherever it stands, with and without the slash at its end, and
-// whether or not what is cut off has that slash.
+// TestPrefix checks that the page works under any prefix, with and without a slash at the end of
+// the address, and with and without a slash at the end of the prefix that is stripped.
 func TestPrefix(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
 	for _, cut := range []string{"/ops/locks", "/ops/locks/", "/a:b"} {
@@ -97,7 +97,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsLetThrough: neither engines, nor leases, nor what is secret.
+// TestNothingElseIsLetThrough checks that the page refuses requests for engines, leases, results
+// and secrets.
 func TestNothingElseIsLetThrough(t *testing.T) {
 	s := newSite(t, dashboard.Options{Authorize: func(*http.Request, dashboard.Action) error { return nil }})
 	for _, request := range []string{
@@ -114,7 +115,7 @@ func TestNothingElseIsLetThrough(t *testing.T) {
 	}
 }
 
-// TestWrongOptions are a mistake in the program, and said to be one.
+// TestWrongOptions checks that New returns an error, and that Handler panics, without an engine.
 func TestWrongOptions(t *testing.T) {
 	if _, err := dashboard.New(nil); err == nil || !strings.HasPrefix(err.Error(), "dashboard: ") {
 		t.Errorf("no engine: %v", err)
@@ -127,7 +128,7 @@ func TestWrongOptions(t *testing.T) {
 	dashboard.Handler(&dashboard.Options{})
 }
 
-// TestSession says as whom somebody looks.
+// TestSession checks that the session contains the caller and the actions that are allowed.
 func TestSession(t *testing.T) {
 	var got struct {
 		Caller  string
@@ -154,7 +155,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestStatus: monitors are told how a lock stands, and of nothing else.
+// TestStatus checks that /status.json returns the state of one lock, and nothing else.
 func TestStatus(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
 	acquire := func(req driver.AcquireRequest) lockinfo.LeaseID {
@@ -208,7 +209,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A timed writer notes until when its client may read.
+// A timed writer records its write deadline.
 type timed struct {
 	*httptest.ResponseRecorder
 	until time.Time
@@ -219,7 +220,7 @@ func (w *timed) SetWriteDeadline(until time.Time) error {
 	return nil
 }
 
-// TestSlowReaders: a client that reads nothing does not keep its connection.
+// TestSlowReaders checks that a client that reads nothing loses its connection within 30 s.
 func TestSlowReaders(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
 	for _, target := range []string{"/", "/main.js", "/page.css", "/status.json", "/status.json?name=orders%2F42"} {

@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast-locks/holdfast/dashboard"
 )
 
-// maxSize is what a browser loads to show the page, in bytes, compressed.
+// maxSize is how many bytes a browser loads at most to show the page, compressed.
 const maxSize = 60 << 10
 
-// web has what the page is made of.
+// web has the files of the page.
 var web = os.DirFS("web")
 
 // files returns the paths of the page's files.
@@ -41,8 +41,8 @@ func files(t *testing.T) (all []string) {
 	return all
 }
 
-// served returns the paths of what a browser can have: all scripts are one, and so are the
-// style sheets.
+// served returns the paths that a browser can load: all scripts are one file, and so are the style
+// sheets.
 func served(t *testing.T) []string {
 	all := slices.DeleteFunc(files(t), func(name string) bool {
 		return path.Ext(name) == ".js" && name != "main.js" || path.Ext(name) == ".css"
@@ -59,7 +59,7 @@ func read(t *testing.T, name string) []byte {
 	return body
 }
 
-// ask sends a request to h. header is of names and values.
+// ask sends a request to h. header has names and values in turn.
 func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
 	return send(h, httptest.NewRequest(method, target, nil), header...)
 }
@@ -76,7 +76,7 @@ func send(h http.Handler, r *http.Request, header ...string) *httptest.ResponseR
 // page is the page without an API.
 func page() http.Handler { return dashboard.Page(http.NotFoundHandler()) }
 
-// TestFiles: each file comes as it is, or compressed, with its type and its tag.
+// TestFiles checks that each file is sent as it is or compressed, with its type and its tag.
 func TestFiles(t *testing.T) {
 	h, tags := page(), map[string]string{}
 	for _, name := range append(served(t), "") {
@@ -146,10 +146,10 @@ func unzipped(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-// sent returns a file as it is sent: ours have no comments and no indentation.
+// sent returns a file as it is sent: our scripts and style sheets without comments and indentation.
 func sent(t *testing.T, name string) []byte {
 	t.Helper()
-	if name == "main.js" { // TestJoin has what is in it
+	if name == "main.js" { // TestJoin checks its content
 		return ask(page(), "GET", "/main.js").Body.Bytes()
 	}
 	if name != "page.css" {
@@ -166,9 +166,8 @@ func sent(t *testing.T, name string) []byte {
 	return bytes.TrimPrefix(regexp.MustCompile(`\n{2,}`).ReplaceAll(body, []byte("\n")), []byte("\n"))
 }
 
-// TestTextsHaveOneLine: taking comments and indentation away changes no script, because
-// every template that has several lines is one of elements, and none of its lines looks
-// like a comment.
+// TestTextsHaveOneLine checks that removing comments and indentation changes no script: every
+// template of several lines is one of elements, and none of its lines looks like a comment.
 func TestTextsHaveOneLine(t *testing.T) {
 	for _, name := range files(t) {
 		if path.Ext(name) != ".js" || strings.HasPrefix(name, "vendor/") {
@@ -193,18 +192,17 @@ func TestTextsHaveOneLine(t *testing.T) {
 	}
 }
 
-// A template is a text in `, with the word or sign before it. What is in ${} is left out.
+// A template is a text in backquotes, without what is in ${}, and the word or sign before it.
 type template struct{ tag, text string }
 
-// token is a part of a script: a comment, a text, a regular expression where one can be, a
-// word, or a sign.
+// token matches a comment, a string, a word or white space of a script.
 var token = regexp.MustCompile(`^(?://[^\n]*|/\*(?s:.*?)\*/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|[\w$]+|\s+)`)
 
 var expression = regexp.MustCompile(`^/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*`)
 
 // templates returns the templates of a script, inner ones first.
 func templates(script string) (all []template) {
-	var open []*template // whose texts go on, or whose ${} does
+	var open []*template // not yet ended
 	var depth []int      // of braces in the ${} of each
 	inText, last := false, ""
 	for i := 0; i < len(script); {
@@ -250,7 +248,7 @@ func templates(script string) (all []template) {
 	return all
 }
 
-// TestEncodings: a client is sent what it reads.
+// TestEncodings checks that the server compresses for the clients that accept gzip, and no others.
 func TestEncodings(t *testing.T) {
 	h := page()
 	for accept, want := range map[string]string{
@@ -268,7 +266,8 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestTags: a browser asks each time, and is sent what it does not have.
+// TestTags checks that a browser must revalidate a file each time, and receives it only if its copy
+// is out of date.
 func TestTags(t *testing.T) {
 	h := page()
 	tag := ask(h, "GET", "/main.js").Header().Get("Etag")
@@ -289,7 +288,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestParts: a client that asks for a part of a file is sent that part, or the whole file.
+// TestParts checks that a client that requests a part of a file gets that part or the whole file.
 func TestParts(t *testing.T) {
 	h := page()
 	for _, accept := range []string{"", "gzip"} {
@@ -300,8 +299,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestHeaders: the page loads nothing from elsewhere, runs nothing that is not its own, and
-// stands in no frame.
+// TestHeaders checks that the headers forbid the page to load files from elsewhere, to run code
+// that is not its own, and to be in a frame.
 func TestHeaders(t *testing.T) {
 	h := page()
 	for _, name := range append(served(t), "") {
@@ -343,7 +342,7 @@ func loaded(name string) bool {
 	return !strings.Contains(name, "LICENSE") && path.Base(name) != "SHA256SUMS" && path.Base(name) != "VERSIONS"
 }
 
-// TestSizeOfAllFiles: all that a browser loads is 60 KiB at most, as it is sent.
+// TestSizeOfAllFiles checks that a browser loads at most 60 KiB to show the page.
 func TestSizeOfAllFiles(t *testing.T) {
 	h, total := page(), 0
 	for _, name := range served(t) {
@@ -357,8 +356,8 @@ func TestSizeOfAllFiles(t *testing.T) {
 	}
 }
 
-// TestVendor: the libraries are those that scripts/vendor.sh has made, byte for byte, each
-// with its licence.
+// TestVendor checks that the libraries are those that scripts/vendor.sh has made, byte for byte,
+// each with its licence.
 func TestVendor(t *testing.T) {
 	sums := map[string]string{}
 	for line := range strings.Lines(string(read(t, "vendor/SHA256SUMS"))) {
@@ -379,7 +378,7 @@ func TestVendor(t *testing.T) {
 	for name := range sums {
 		t.Errorf("vendor/%s is missing", name)
 	}
-	licences := map[string]string{"hooks": "preact"} // which it is a part of
+	licences := map[string]string{"hooks": "preact"} // hooks are a part of preact
 	for line := range strings.Lines(string(read(t, "vendor/VERSIONS"))) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 {
@@ -396,14 +395,14 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// An absolute address of any kind: with a scheme, or of the root of the host.
+// These match absolute addresses: with a scheme, or from the root of the host.
 var (
 	withScheme = regexp.MustCompile(`(?i)(https?://|wss?://|data:[a-z]+[/;,]|blob:)[^\s'"` + "`" + `)<>]*`)
 	ofRoot     = regexp.MustCompile(`(src|href|action|from|import|import\(|fetch\(|url\(|EventSource\()\s*=?\s*["'` + "`" + `]?/[^/*]`)
 )
 
-// TestAddressesAreRelative: no file asks another host for anything, nor what is beside the
-// page, so that it works under any prefix.
+// TestAddressesAreRelative checks that no file has an address on another host or outside the page,
+// so that the page works under any prefix.
 func TestAddressesAreRelative(t *testing.T) {
 	for _, name := range files(t) {
 		if !loaded(name) {
@@ -411,7 +410,7 @@ func TestAddressesAreRelative(t *testing.T) {
 		}
 		text := string(read(t, name))
 		for _, found := range withScheme.FindAllString(text, -1) {
-			// Nobody asks for the names of kinds of elements.
+			// Namespaces of elements are not loaded.
 			if !strings.HasPrefix(found, "http://www.w3.org/") {
 				t.Errorf("%s has an absolute address: %s", name, found)
 			}
@@ -424,7 +423,7 @@ func TestAddressesAreRelative(t *testing.T) {
 	}
 }
 
-// TestNothingInline: the policy would not let it run.
+// TestNothingInline checks that no file has inline styles or scripts, which the policy forbids.
 func TestNothingInline(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<style|\sstyle="|\son[a-z]+="|<script(?:[^>]*)>[^<]|innerHTML|insertAdjacentHTML|document\.write|javascript:|\beval\(|new Function`)
 	for _, name := range files(t) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestJoin: the scripts of the page are one, which a browser can read, and whose parts have what
-// they import.
+// TestJoin checks that the scripts of the page are joined to one that a browser can parse, without
+// imports and exports.
 func TestJoin(t *testing.T) {
 	script := pack()["/main.js"].plain.body
 	file := filepath.Join(t.TempDir(), "main.mjs")
@@ -26,7 +26,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinMeans: a script that is joined does what it does by itself.
+// TestJoinMeans checks that joined scripts do the same as separate ones.
 func TestJoinMeans(t *testing.T) {
 	scripts := map[string]string{
 		"main.js": "import { say, three } from \"./a/say.js\";\nimport { twice } from \"./lib.js\";\n" +
@@ -47,7 +47,7 @@ func TestJoinMeans(t *testing.T) {
 	}
 }
 
-// TestJoinRefuses what it does not understand, and what is not there.
+// TestJoinRefuses checks that join refuses unknown forms, missing scripts and missing names.
 func TestJoinRefuses(t *testing.T) {
 	for want, scripts := range map[string]map[string]string{
 		"there is no such script": {"main.js": "import { a } from \"./a.js\";\n"},
@@ -79,7 +79,7 @@ func asBytes(scripts map[string]string) map[string][]byte {
 	return all
 }
 
-// run has node run main.js, and returns what it prints.
+// run runs main.js with node, and returns what it prints.
 func run(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,10 +103,10 @@ func run(t *testing.T, scripts map[string]string) string {
 	return string(out)
 }
 
-// TestNamesHideNothing: a name at the top of one script counts in all of them, so it must not be
-// one that a browser gives to every script.
+// TestNamesHideNothing checks that no top-level name of a script hides a name of the browser. The
+// scripts are joined, so a top-level name of one script is visible in all of them.
 func TestNamesHideNothing(t *testing.T) {
-	var scripts []byte // with the indentation, which is lost in the joined one
+	var scripts []byte // with the indentation, which the joined script has lost
 	err := fs.WalkDir(web, "web", func(name string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(name) != ".js" || err != nil {
 			return err
@@ -125,7 +125,7 @@ func TestNamesHideNothing(t *testing.T) {
 		isFinite isNaN length localStorage location matchMedia name navigator open opener origin parent parseFloat parseInt
 		performance postMessage print prompt queueMicrotask removeEventListener requestAnimationFrame screen scroll scrollBy
 		scrollTo scrollX scrollY self sessionStorage setInterval setTimeout status stop structuredClone top undefined window`) {
-		named := `(?:G\b|\{[^}=]*\bG\b[^}=]*\} =|.*, G = ).*` // as the only one, one of an object's, or a later one
+		named := `(?:G\b|\{[^}=]*\bG\b[^}=]*\} =|.*, G = ).*` // alone, in an object pattern, or after others
 		top := `(?m)^(?:export )?(?:async )?(?:function|class|const|let) ` + strings.ReplaceAll(named, "G", global)
 		if at := regexp.MustCompile(top).Find(scripts); at != nil {
 			t.Errorf("a browser has something else under the name %s: %s", global, at)

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A copied is what the page offers to copy, to do something to a lock.
+// A copied is a set of commands that the page offers to copy, for one task on a lock.
 type copied struct{ Name, What, Mode, CLI, Curl, Go string }
 
 func offered(t *testing.T) (all []copied) {
@@ -38,7 +38,7 @@ func offered(t *testing.T) (all []copied) {
 	return all
 }
 
-// argv returns what the program of a command is given by a shell.
+// argv returns the arguments that a shell passes to the program of a command.
 func argv(t *testing.T, command string) []string {
 	t.Helper()
 	program, _, _ := strings.Cut(command, " ")
@@ -49,8 +49,8 @@ func argv(t *testing.T, command string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// TestCopyCurl sends what the page offers for curl: each request is one that a server
-// understands, about the name that was shown.
+// TestCopyCurl sends the requests of the offered curl commands, and checks that the server accepts
+// them, for the name that the page shows.
 func TestCopyCurl(t *testing.T) {
 	engine := mem.New(&mem.Options{History: true})
 	locks, err := server.New(engine, &server.Options{Secret: []byte(strings.Repeat("x", 32)), Logger: slog.New(slog.DiscardHandler)})
@@ -85,8 +85,8 @@ func TestCopyCurl(t *testing.T) {
 	}
 }
 
-// TestCopyCommands compares what the page offers for the command line with docs/reference/cli.md: there
-// is the command, it has the flags, and the name comes through the shell.
+// TestCopyCommands checks that docs/reference/cli.md has each offered command with its flags, and
+// that the shell passes the name unchanged.
 func TestCopyCommands(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/cli.md")
 	if err != nil {
@@ -111,7 +111,7 @@ func TestCopyCommands(t *testing.T) {
 	}
 }
 
-// TestCopyGo compiles what the page offers for Go, and reads the name back.
+// TestCopyGo checks that the offered Go code compiles, and that its literal is the name.
 func TestCopyGo(t *testing.T) {
 	var blocks []codeblock.Block
 	for i, c := range offered(t) {
@@ -131,7 +131,7 @@ func TestCopyGo(t *testing.T) {
 		}
 		blocks = append(blocks, codeblock.Block{Page: "the page", Line: i + 1, Kind: "go", Text: c.Go + "\n"})
 	}
-	for _, problem := range codeblock.Compile("..", blocks[:12]) { // of one name: the rest is alike
+	for _, problem := range codeblock.Compile("..", blocks[:12]) { // of one name: the others are alike
 		t.Error(problem)
 	}
 }

@@ -19,7 +19,7 @@ func jsDir(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, "js"), os.DirFS("testdata/js")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(dir, dashboard.Web); err != nil { // the embedded ones, in which there may be a mutant
+	if err := os.CopyFS(dir, dashboard.Web); err != nil { // the embedded files, which may contain a fault
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600); err != nil {
@@ -28,7 +28,7 @@ func jsDir(t *testing.T) string {
 	return dir
 }
 
-// TestJS runs the tests of what the page works out, in testdata/js, by node.
+// TestJS runs the tests of the page's scripts, in testdata/js, with node.
 func TestJS(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=tap")
 	cmd.Dir = jsDir(t)

@@ -264,7 +264,7 @@ async function lookNow(signal) {
 }
 
 // due reports whether a watched lock is to be requested again: after a sixth of its shortest TTL,
-// but after 1 s to 30 s. It is 1 s if no events report changes, or if a renewal is late.
+// within 1 s to 30 s, but every second if there are no events about it, or if a renewal is late.
 function due(lock, at) {
   if (!lock?.queue || keepsHistory.value !== true) return true;
   const pause = ({ ttl = 0, expires, person, foreign }) => foreign || !person && expires - at < ttl / 3 ? lookEvery : ttl / 6;
@@ -298,7 +298,7 @@ function failed({ status, code, detail, message }) {
   over({ of, why, since: old?.since ?? (news || performance.now()) });
 }
 
-// over sets or clears the trouble. Meanwhile the time of the views stands still.
+// over sets or clears trouble. While there is trouble, the time of the views stands still.
 function over(now) {
   trouble.value = now;
   stopAt(now && ready.value ? now.since : undefined);

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The guards of every test find what they are for: each page here does one wrong thing.
+// TestPagesAreWatched checks that a page that does one wrong thing fails its test.
 func TestPagesAreWatched(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, want string }{
@@ -47,7 +47,7 @@ func TestPagesAreWatched(t *testing.T) {
 			p := newPage(t)
 			p.origin = url
 			_ = chromedp.Do(p.ctx, chromedp.Navigate(url+"/"))
-			// Several guards may notice the same.
+			// Several guards may report the same fault.
 			var got string
 			for end := time.Now().Add(patience); !strings.Contains(got, c.want); time.Sleep(time.Millisecond) {
 				if got += strings.Join(p.forgive(), "\n"); time.Now().After(end) {
@@ -61,7 +61,7 @@ func TestPagesAreWatched(t *testing.T) {
 	}
 }
 
-// The page is shown, by a real server.
+// TestPageIsShown checks that a real server shows every view.
 func TestPageIsShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

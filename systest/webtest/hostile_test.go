@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 )
 
-// hostiles are what somebody may call a lock, a host, or a reason.
+// hostiles are texts that users may choose as names of locks, hosts, or reasons.
 var hostiles = map[string]string{
 	"markup":     `<img src=x onerror=alert(1)>`,
 	"script":     `</script><script>alert(1)</script>`,
@@ -24,8 +24,8 @@ var hostiles = map[string]string{
 	"number":     "0x1e3",
 }
 
-// However people call what they lock, every view shows it as text: no script of theirs
-// runs, no element of theirs is there, and the page does not grow wider, even on a phone.
+// TestHostileTexts checks that every view shows hostile names and reasons as text: the page has no
+// scripts or elements from them, and it does not become wider, even on a phone.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	for name, text := range hostiles {
@@ -33,11 +33,11 @@ func TestHostileTexts(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			p := open(t, s.url)
-			p.awaitText("live") // from now on it hears what happens
+			p.awaitText("live") // from now on the page receives events
 			newCrowd(t, s, text)
 			for _, view := range views(text) {
 				p.show(view)
-				if view != "overview" && view != "jobs" && view != "onetime" && view != "blocked" { // which need not have the name
+				if view != "overview" && view != "jobs" && view != "onetime" && view != "blocked" { // these need not show the name
 					p.await(view+" shows the text", `(text) => document.querySelector("main").textContent.includes(text)`, shown(text))
 				}
 				for _, what := range eval[[]string](p, foreign) {
@@ -54,8 +54,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// shown is a part of a text that is to be found in the page as it is: what nobody can see
-// has a sign there.
+// shown returns a part of a text that the page shows as it is. The page replaces invisible
+// characters by signs.
 func shown(text string) string {
 	text, _, _ = strings.Cut(text, "\u200b")
 	for _, joiner := range []string{"\u200d", "\ufe0f"} {
@@ -64,7 +64,7 @@ func shown(text string) string {
 	return cut(text, 100)
 }
 
-// foreign finds elements and attributes that the page itself does not make.
+// foreign is a function that finds elements and attributes that the page itself does not make.
 const foreign = `() => {
 	const wrong = [];
 	for (const e of document.querySelectorAll("script, img, iframe, object, embed, style, [style*=expression]")) {

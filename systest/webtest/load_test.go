@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// The ten minutes that are promised are make test-web LOAD=10m.
+// The promise is about ten minutes: make test-web LOAD=10m.
 var long = flag.Duration("load", 12*time.Second, "for how long the page is under load")
 
 const (
@@ -26,10 +26,10 @@ const (
 	manyEvents = 200 // a second
 )
 
-// With 10,000 locks a page costs less than 100 kB a minute while nothing happens. With 200 events
-// a second its scripts take less than half of a core, and no more later than at first, no task
-// takes longer than 200 ms, its heap does not grow by more than a fifth after the first third of
-// the time, and the filter answers within 100 ms.
+// TestUnderLoad checks a page with 10,000 locks. While nothing happens, it loads less than 100 kB a
+// minute. With 200 events a second its scripts take less than half of a core, and later no more
+// than at first. No task takes longer than 200 ms, and the filter answers within 100 ms. After the
+// first third of the time, the heap changes by at most a fifth.
 func TestUnderLoad(t *testing.T) {
 	s := newSite(t)
 	c := s.worker("nightly")
@@ -83,7 +83,7 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
-// checkIdle measures what a page asks for while nothing happens.
+// checkIdle checks how much a page loads while nothing happens.
 func checkIdle(t *testing.T, p *tab) {
 	t.Helper()
 	eval[any](p, `() => { performance.setResourceTimingBufferSize(100_000); performance.clearResourceTimings(); return null; }`)
@@ -96,7 +96,7 @@ func checkIdle(t *testing.T, p *tab) {
 	}
 }
 
-// fillStore takes the locks, some hundred at a time.
+// fillStore acquires n locks, up to MaxNames at a time.
 func fillStore(t *testing.T, c *holdfast.Client, n int) {
 	t.Helper()
 	var names []string
@@ -112,8 +112,8 @@ func fillStore(t *testing.T, c *holdfast.Client, n int) {
 	}
 }
 
-// churn takes and releases locks, so that there are manyEvents a second, until stop, which
-// returns how many there were.
+// churn acquires and releases locks, for manyEvents events a second, until stop is called. stop
+// returns how many events a second there were.
 func churn(t *testing.T, c *holdfast.Client) (stop func() float64) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rate := make(chan float64, 1)
@@ -149,7 +149,7 @@ func churn(t *testing.T, c *holdfast.Client) (stop func() float64) {
 	}
 }
 
-// sleepIn lets the page be for a while.
+// sleepIn waits, while the page runs.
 func (p *tab) sleepIn(d time.Duration) {
 	p.t.Helper()
 	select {
@@ -159,7 +159,7 @@ func (p *tab) sleepIn(d time.Duration) {
 	p.check("let the page be", nil)
 }
 
-// metrics are what the browser has measured of the page's main thread, in seconds of it.
+// metrics returns the browser's measurements of the page's main thread; times are in seconds.
 func (p *tab) metrics() map[string]float64 {
 	p.t.Helper()
 	all := map[string]float64{}
@@ -169,14 +169,14 @@ func (p *tab) metrics() map[string]float64 {
 	return all
 }
 
-// heap is what the page's objects take, without those that nobody has any more.
+// heap returns the size of the page's heap in bytes, after garbage collection.
 func (p *tab) heap() float64 {
 	p.t.Helper()
 	call(p, heapprofiler.CollectGarbage, cdp.Empty{})
 	return p.metrics()["JSHeapUsedSize"]
 }
 
-// watchTasks begins to note the page's long tasks, and longestTask returns the longest.
+// watchTasks begins to record the page's long tasks, and longestTask returns the longest.
 func (p *tab) watchTasks() {
 	p.t.Helper()
 	eval[any](p, `() => {
@@ -194,8 +194,8 @@ func (p *tab) longestTask() time.Duration {
 	return millis(eval[float64](p, `() => window.noteTasks()`))
 }
 
-// filterTimes types into the filter, and measures until what does not fit is gone and the
-// rest is drawn.
+// filterTimes types into the filter, and measures the time until the page shows the matching rows
+// and no others.
 func (p *tab) filterTimes() []time.Duration {
 	p.t.Helper()
 	var all []time.Duration

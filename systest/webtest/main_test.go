@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What all tests share: the command, built once, and one browser, in which each test has
-// cookies and storage of its own.
+// shared has what all tests share: the command, built once, and one browser. In it, each test has
+// its own cookies and storage.
 var shared struct {
 	holdfast string // the path of the command
 	browser  context.Context
@@ -23,7 +23,7 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil { // most of them wait for times to pass
+	if err := flag.Set("test.parallel", "6"); err != nil { // most tests only wait
 		panic(err)
 	}
 	status, err := runTests(m)
@@ -53,7 +53,7 @@ func runTests(m *testing.M) (status int, err error) {
 	return m.Run(), nil
 }
 
-// startBrowser starts the browser. It ends with end, and with this process.
+// startBrowser starts the browser. end stops it, and so does the end of this process.
 func startBrowser(dir string) (end func(), err error) {
 	path, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
@@ -64,11 +64,11 @@ func startBrowser(dir string) (end func(), err error) {
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
 		chromedp.DisableGPU,
 		chromedp.WindowSize(1280, 900),
-		// Nothing beside this host has a name.
+		// No name of another host can be resolved.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // which is not for root
+		options = append(options, chromedp.NoSandbox) // root cannot use the sandbox
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	browser, cancel := chromedp.NewContext(allocator)
@@ -80,6 +80,6 @@ func startBrowser(dir string) (end func(), err error) {
 	return func() {
 		cancel()
 		stop()
-		_ = chromedp.Cancel(browser) // waits until it is gone
+		_ = chromedp.Cancel(browser) // waits until the browser has ended
 	}, nil
 }

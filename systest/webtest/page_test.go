@@ -20,24 +20,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds what a busy machine may need. What has a bound of its own is measured.
+// patience is how long a test waits, at most, for a busy machine.
 const patience = 20 * time.Second
 
-// A tab is one tab of the browser, with cookies and storage of its own unless it was
-// opened beside another. Its methods fail the test, and must be called from the test's
-// goroutine.
+// A tab is one tab of the browser. It has its own cookies and storage, unless beside opened it. Its
+// methods fail the test, and must be called from the test's goroutine.
 type tab struct {
 	t      testing.TB
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	origin string // where it may send requests
+	origin string // the only origin to which it may send requests
 
 	mu       sync.Mutex
 	trouble  []string
 	expected []*regexp.Regexp
 }
 
-// violationBinding is a function in each page, which tells us of violations.
+// violationBinding is a function in each page, by which the page reports violations.
 const violationBinding = "holdfastViolation"
 
 // open opens a page in a tab of its own, and returns when it is loaded.
@@ -48,7 +47,7 @@ func open(t testing.TB, url string) *tab {
 	return p
 }
 
-// newPage returns a tab of its own, in which nothing is open.
+// newPage returns an empty tab with its own cookies and storage.
 func newPage(t testing.TB) *tab {
 	t.Helper()
 	return newTab(t, shared.browser, chromedp.WithNewBrowserContext())
@@ -80,7 +79,7 @@ func (p *tab) beside(url string) *tab {
 	return p.besideWith(url, nil)
 }
 
-// besideWith does so where lines on the console are expected.
+// besideWith is beside for a page whose lines on the console are expected.
 func (p *tab) besideWith(url string, expected []*regexp.Regexp) *tab {
 	p.t.Helper()
 	q := newTab(p.t, p.ctx)
@@ -89,14 +88,14 @@ func (p *tab) besideWith(url string, expected []*regexp.Regexp) *tab {
 	return q
 }
 
-// before has a script run in each document before the page does.
+// before runs a script in each document, before the scripts of the page.
 func (p *tab) before(script string) {
 	p.t.Helper()
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// first goes to the first address, whose origin is the only one from then on. Whatever
-// goes wrong in the page fails the test.
+// first opens the first address, whose origin is the only allowed one. From then on, any trouble
+// in the page fails the test.
 func (p *tab) first(url string) {
 	p.t.Helper()
 	p.t.Cleanup(func() {
@@ -108,19 +107,19 @@ func (p *tab) first(url string) {
 	p.visit(url)
 }
 
-// visit goes to an address.
+// visit opens an address.
 func (p *tab) visit(url string) {
 	p.t.Helper()
 	p.do("visit "+url, chromedp.Navigate(url))
 }
 
-// view shows a view of the page that is open: "locks?state=held".
+// view shows a view of the open page, such as "locks?state=held".
 func (p *tab) view(address string) {
 	p.t.Helper()
 	eval[any](p, `(a) => { location.hash = "#/" + a; return null; }`, address)
 }
 
-// do carries out actions.
+// do runs actions in the tab.
 func (p *tab) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -128,19 +127,19 @@ func (p *tab) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	p.check(what, chromedp.Do(ctx, actions...))
 }
 
-// check fails the test at once if something went wrong, in the page or on the way to it.
+// check fails the test at once if there was trouble in the page, or if err is not nil.
 func (p *tab) check(what string, err error) {
 	p.t.Helper()
 	if cause := context.Cause(p.ctx); cause != nil {
-		p.t.FailNow() // the clean-up says why
+		p.t.FailNow() // the clean-up reports why
 	}
 	if err != nil {
 		p.t.Fatalf("%s: %v", what, err)
 	}
 }
 
-// eval calls a function of JavaScript in the page, and returns what it, or its promise,
-// returns. The arguments are values of JSON.
+// eval calls a JavaScript function in the page, and returns its result, or that of its promise. The
+// arguments are encoded as JSON.
 func eval[T any](p *tab, function string, args ...any) T {
 	p.t.Helper()
 	v, err := tryEval[T](p, function, args...)
@@ -162,8 +161,8 @@ func tryEval[T any](p *tab, function string, args ...any) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T]("("+function+")("+strings.Join(texts, ",")+")", chromedp.EvalAwaitPromise))
 }
 
-// await waits until a function of JavaScript returns something true. The page may be
-// loaded anew meanwhile.
+// await waits until a JavaScript function returns a true value. The page may be loaded again
+// meanwhile.
 func (p *tab) await(what, function string, args ...any) {
 	p.t.Helper()
 	p.awaitIn(patience, what, function, args...)
@@ -187,7 +186,7 @@ func (p *tab) awaitIn(d time.Duration, what, function string, args ...any) {
 	p.t.Fatalf("not within %s: %s (%v); the page shows:\n%s", d, what, err, p.text())
 }
 
-// settle returns when the page has drawn what it has, and listens to keys.
+// settle waits until the page has drawn its state and handles keys.
 func (p *tab) settle() {
 	p.t.Helper()
 	eval[any](p, `async () => {
@@ -209,21 +208,21 @@ func (p *tab) awaitText(text string) {
 	p.await(fmt.Sprintf("the page shows %q", text), `(text) => document.body.innerText.includes(text)`, text)
 }
 
-// awaitNoText waits until it does not.
+// awaitNoText waits until the page no longer shows a text.
 func (p *tab) awaitNoText(text string) {
 	p.t.Helper()
 	p.await(fmt.Sprintf("the page does not show %q", text), `(text) => !document.body.innerText.includes(text)`, text)
 }
 
-// expect says that the console will have lines like this, because the test brings them
-// about: the browser itself writes a line for each answer that is an error.
+// expect allows lines on the console that match pattern, because the test causes them. The browser
+// itself writes a line for each reply that is an error.
 func (p *tab) expect(pattern string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expected = append(p.expected, regexp.MustCompile(pattern))
 }
 
-// blame ends the test, unless it has said that this would happen.
+// blame records trouble and ends the test, unless the test expects it.
 func (p *tab) blame(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	p.mu.Lock()
@@ -237,7 +236,7 @@ func (p *tab) blame(format string, args ...any) {
 	p.cancel(errors.New(what))
 }
 
-// forgive returns what the page was blamed for, and forgets it.
+// forgive returns the recorded trouble, and deletes it.
 func (p *tab) forgive() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +245,7 @@ func (p *tab) forgive() []string {
 	return trouble
 }
 
-// ok reports whether a text is like this.
+// ok reports whether a text matches a pattern.
 func ok(t testing.TB, pattern, text string) bool {
 	t.Helper()
 	found, err := regexp.MatchString(pattern, text)

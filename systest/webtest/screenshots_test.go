@@ -23,10 +23,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// pictures is where make screenshots puts them.
+// pictures is the directory for the pictures of make screenshots.
 var pictures = flag.String("screenshots", "", "the directory for pictures of the page; none are made without it")
 
-// looks are how the page is pictured.
+// looks are the themes and sizes of the pictures.
 var looks = map[string]struct {
 	theme         string
 	width, height int64
@@ -36,8 +36,8 @@ var looks = map[string]struct {
 	"phone": {"light", 360, 720},
 }
 
-// TestScreenshots makes a picture of each view of the demo, in light, in dark, and on a
-// phone. Nothing on them overlaps, and nothing is cut off at the side.
+// TestScreenshots makes a picture of each view of the demo, in light, in dark, and on a phone. It
+// checks that no texts overlap and that no view is wider than the window.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	demo := testsvc.Program(t, shared.holdfast, "http://", func(addr, _ string) []string {
@@ -49,7 +49,7 @@ func TestScreenshots(t *testing.T) {
 	p.await("somebody has frozen a lock", `() => document.querySelector(".is-frozen a")`)
 	name := eval[string](p, `() => document.querySelector(".is-frozen a").textContent`)
 	if *pictures != "" {
-		p.sleepIn(90 * time.Second) // so that there is something to see of what has happened
+		p.sleepIn(90 * time.Second) // so that there is a history to show
 	}
 	for _, address := range views(name) {
 		view, _, _ := strings.Cut(address, "?")
@@ -71,7 +71,7 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// overlapping returns the pairs of texts that stand on one another.
+// overlapping is a function that returns the pairs of texts that overlap.
 const overlapping = `() => {
 	const boxes = [], wrong = [];
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -99,8 +99,7 @@ const overlapping = `() => {
 	return wrong.slice(0, 5);
 }`
 
-// picture writes what is to be seen of the page to a file, in few colours so that it is
-// small.
+// picture writes the visible part of the page to a file, in few colours so that the file is small.
 func (p *tab) picture(file string) {
 	p.t.Helper()
 	shot, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
@@ -116,7 +115,7 @@ func (p *tab) picture(file string) {
 	p.t.Logf("%s: %d KiB", strings.TrimPrefix(file, "../"), out.Len()/1024)
 }
 
-// commonest are the colours of a picture of which there is most, up to 256.
+// commonest returns the most common colours of a picture, up to 256.
 func commonest(m image.Image) color.Palette {
 	count := map[color.RGBA]int{}
 	for y := m.Bounds().Min.Y; y < m.Bounds().Max.Y; y++ {

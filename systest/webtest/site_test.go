@@ -21,7 +21,7 @@ type site struct {
 	store string // of the locks
 }
 
-// newSite starts both. The arguments are more flags of serve.
+// newSite starts a Redis and holdfast serve. args are more flags of serve.
 func newSite(t testing.TB, args ...string) *site {
 	t.Helper()
 	s := &site{t: t, redis: testsvc.Redis(t)}
@@ -38,7 +38,7 @@ func serveStore(t testing.TB, store string, args ...string) *testsvc.Server {
 	})
 }
 
-// worker returns a client of the store: a worker of this process, with a label.
+// worker returns a client of the store, as a worker with a label.
 func (s *site) worker(label string) *holdfast.Client {
 	s.t.Helper()
 	return s.workerAs(holdfast.Holder{Host: "web-1", PID: 812, User: "deploy", Program: "worker", Label: label})
@@ -64,7 +64,7 @@ func (s *site) engine() driver.Engine {
 	return e
 }
 
-// acquire takes a lock, and leaves it to the end of its client.
+// acquire acquires a lock, which its client releases when it is closed.
 func acquire(t testing.TB, c *holdfast.Client, name string, o holdfast.AcquireOptions) *holdfast.Lease {
 	t.Helper()
 	o.MaxWait = patience
