@@ -15,14 +15,14 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 )
 
-// controls are the roles of what one can do something with.
+// controls are the roles of elements that users operate.
 var controls = map[string]bool{
 	"button": true, "link": true, "textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true, "listbox": true,
 	"option": true, "menuitem": true, "tab": true, "switch": true, "slider": true, "spinbutton": true,
 }
 
-// nameless returns the controls, pictures and landmarks of the page that a screen reader
-// would call by no name.
+// nameless returns the controls, pictures, dialogs and tables of the page that have no name for a
+// screen reader.
 func (p *tab) nameless() []string {
 	p.t.Helper()
 	var found []string
@@ -37,7 +37,7 @@ func (p *tab) nameless() []string {
 	return found
 }
 
-// markup returns how the element of a node begins.
+// markup returns the begin of the HTML of a node.
 func (p *tab) markup(node *accessibility.Node) string {
 	p.t.Helper()
 	found := call(p, dom.GetOuterHTML, dom.GetOuterHTMLParams{BackendNodeID: node.BackendDOMNodeID})
@@ -53,7 +53,7 @@ func axText(v *accessibility.Value) string {
 	return text
 }
 
-// structure returns what a page lacks so that one finds one's way in it without seeing it.
+// structure is a function that returns what a page lacks for users of a screen reader.
 const structure = `() => {
 	const wrong = [];
 	const headings = [...document.querySelectorAll("h1, h2, h3, h4")].filter((h) => h.checkVisibility()).map((h) => Number(h.tagName[1]));
@@ -74,8 +74,8 @@ const structure = `() => {
 	return wrong;
 }`
 
-// faint returns the texts of a page whose contrast with what is behind them is less than
-// 4.5, computed from the styles, with all that shines through.
+// faint is a function that returns the texts of a page with a contrast of less than 4.5. It
+// computes the contrast from the styles, including transparent layers.
 const faint = `() => {
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
 	const parsed = new Map();
@@ -132,14 +132,14 @@ const faint = `() => {
 	return {seen, wrong: [...wrong.values()]};
 }`
 
-// theme has the page shown in light or in dark, as the system says.
+// theme sets the system's theme, light or dark, for the page.
 func (p *tab) theme(name string) {
 	p.t.Helper()
 	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
 }
 
-// Every control of every view has a name for those who do not see it, and the contrast of
-// every text is at least 4.5, in both themes.
+// TestAccessibility checks that every control of every view has a name for screen readers, and that
+// the contrast of every text is at least 4.5, in both themes.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -174,7 +174,7 @@ func checkContrast(t *testing.T, p *tab, where string) {
 	}
 }
 
-// show shows a view, and returns when it is drawn with what the store has.
+// show shows a view, and waits until it is drawn.
 func (p *tab) show(view string) {
 	p.t.Helper()
 	p.view(view)
@@ -187,13 +187,13 @@ func (p *tab) show(view string) {
 //go:embed testdata/axe.min.js
 var axe string
 
-// findings are what axe-core finds in a page, of all its rules.
+// findings is a function that returns the violations that axe-core finds in a page.
 const findings = `async () => {
 	const {violations} = await axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]});
 	return violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ": " + n.target.join(" ") + ": " + n.html.slice(0, 160)));
 }`
 
-// axe-core finds nothing, in any view, dialog, theme and width.
+// TestAxe checks that axe-core finds no violation in any view and dialog, in each theme and width.
 func TestAxe(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -210,7 +210,7 @@ func TestAxe(t *testing.T) {
 		call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: screen.width, Height: screen.height, DeviceScaleFactor: 1})
 		for _, theme := range []string{"light", "dark"} {
 			if theme == "dark" && screen == screens["laptop"] {
-				continue // as on a desk
+				continue // the desk screen is like this
 			}
 			p.theme(theme)
 			for _, view := range views("orders/42") {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Everything is done by keyboard alone: sign in, find a lock, open it, break it, hold it as
-// a person, give it back, and forget what was done once.
+// TestActionsByKeyboard checks that a user can do everything with the keyboard alone: sign in, find
+// a lock, open it, break it, hold it as a person, release it, and forget a do-once result.
 func TestActionsByKeyboard(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
@@ -112,16 +112,16 @@ func held(t testing.TB, c *holdfast.Client, name string, token uint64) bool {
 	return len(l.Holders) == 1 && l.Holders[0].Token == token
 }
 
-// breakFrom has a page send a request to break a lock, and returns the status, or 0 if the
-// page may not see the answer.
+// breakFrom is a function that sends a request to break a lock from a page. It returns the status,
+// or 0 if the page may not read the reply.
 const breakFrom = `async (url, token, mode) => {
 	const r = await fetch(url, {method: "POST", mode, credentials: "include", body: JSON.stringify({fencing_token: token, reason: "mine"}),
 		headers: mode === "no-cors" ? {"Content-Type": "text/plain"} : {"Content-Type": "application/json"}}).catch(() => ({status: 0}));
 	return r.status;
 }`
 
-// A lock is not broken without the right, nor from another origin, nor by the token of a
-// lease that is over; and each of these says so.
+// TestBreakIsRefused checks that the server refuses to break a lock for a caller without the right,
+// for a page of another origin, and with the token of an ended lease.
 func TestBreakIsRefused(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
@@ -147,7 +147,7 @@ func TestBreakIsRefused(t *testing.T) {
 	}
 	unharmed("without the right")
 
-	// Another port is another origin of the same site: its page has the cookie as well.
+	// Another port is another origin of the same site: the browser sends the cookie from there too.
 	operator := d.signIn(t, "operator")
 	evil := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

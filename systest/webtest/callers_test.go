@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A door is a site that knows its callers, by tokens.
+// A door is a site that authenticates its callers by tokens.
 type door struct {
 	*site
 	tokens map[string]string // by name of the caller
 }
 
-// newDoor starts a site for an operator, who may do everything, and a guest, who may look.
+// newDoor starts a site for an operator, who may do everything, and a guest, who may only read.
 func newDoor(t testing.TB) *door {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "callers.json")
@@ -44,7 +44,7 @@ func newDoor(t testing.TB) *door {
 func (d *door) signIn(t testing.TB, name string) *tab {
 	t.Helper()
 	p := newPage(t)
-	p.expect(`^log: network: .* 401 \(Unauthorized\)`) // by which the page learns that it is to ask
+	p.expect(`^log: network: .* 401 \(Unauthorized\)`) // then the page asks for a token
 	p.first(d.url)
 	p.await("the field for the token has the keyboard", `() => document.activeElement?.name === "token"`)
 	p.typeText(d.tokens[name])
@@ -53,8 +53,8 @@ func (d *door) signIn(t testing.TB, name string) *tab {
 	return p
 }
 
-// Whoever the server does not know is asked for a token, which no script and no other site
-// gets to see again. A wrong one is refused, and whoever signs out sees nothing any more.
+// TestSignIn checks that the page asks an unknown user for a token and refuses a wrong one. Scripts
+// cannot read the token again. After the user has signed out, the page shows no locks.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
@@ -81,7 +81,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("the token stands in %q", url)
 	}
 	again := q.besideWith(d.url+"#/locks", p.expected)
-	again.awaitText("orders/42") // the session belongs to the browser
+	again.awaitText("orders/42") // the session is valid in all tabs of the browser
 
 	q.tabTo("sign out", `(e) => e.innerText === "Sign out"`)
 	q.press(enter)

@@ -4,8 +4,8 @@ package webtest
 
 import "time"
 
-// clock returns what an instant of the page's performance.now() is here. Both are of one
-// machine; the quickest of some questions says best how they stand to each other.
+// clock returns a function that converts an instant of the page's performance.now() to a time here.
+// Both clocks are of one machine. clock compares them by the quickest of a few requests.
 func (p *tab) clock() func(ms float64) time.Time {
 	p.t.Helper()
 	var at time.Time
@@ -23,9 +23,8 @@ func (p *tab) clock() func(ms float64) time.Time {
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// watchPauses returns a function that says for how long the page's own thread did not run
-// at the worst, from now until it is called, although it had nothing to do: what is left of
-// a pause when the tasks that took the time are taken off.
+// watchPauses watches for times in which the page's thread does not run. It returns a function that
+// returns the longest such pause since then, less the time of the thread's own long tasks.
 func (p *tab) watchPauses() func() time.Duration {
 	p.t.Helper()
 	eval[any](p, `() => {

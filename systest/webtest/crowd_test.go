@@ -15,22 +15,22 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// views are the addresses of all that there is to see of a store with a crowd.
+// views returns the addresses of all views; name is the lock of the view of one lock.
 func views(name string) []string {
 	return []string{"overview", "locks", "lock?name=" + escaped(name), "holders", "blocked", "jobs", "once", "onetime", "events"}
 }
 
-// A crowd is what makes every view show something.
+// A crowd fills a store so that every view shows something.
 type crowd struct {
 	s      *site
-	text   string          // stands in all that people say of themselves
-	held   *holdfast.Lease // of the lock of the same name
+	text   string          // is in all texts that clients choose
+	held   *holdfast.Lease // of the lock with the name text
 	broken uint64          // the token of the lease that was broken
 }
 
-// newCrowd fills a store: a lock that is held and queued for, in each mode, one that a
-// person holds, one that is kept closed, a foreign one, two processes that wait for each
-// other, losses, do-once keys and one-time tokens. text is in all their names and reasons.
+// newCrowd fills a store: held locks in each mode, a queue, a lock that a person holds, one that is
+// kept closed, a foreign one, two processes that wait for each other, losses, do-once keys and
+// one-time tokens. text is in all their names and reasons.
 func newCrowd(t testing.TB, s *site, text string) *crowd {
 	t.Helper()
 	c := &crowd{s: s, text: text}
@@ -83,8 +83,7 @@ func newCrowd(t testing.TB, s *site, text string) *crowd {
 	return c
 }
 
-// waitFor has a client wait for a lock until the test ends, and returns when its place is
-// in the queue.
+// waitFor makes a client wait for a lock until the test ends. It returns when the client is queued.
 func waitFor(t testing.TB, c *holdfast.Client, name string, o holdfast.AcquireOptions) {
 	t.Helper()
 	queued := make(chan struct{}, 1)
@@ -98,7 +97,7 @@ func waitFor(t testing.TB, c *holdfast.Client, name string, o holdfast.AcquireOp
 	ctx := t.Context()
 	go func() {
 		defer close(done)
-		_, _ = c.Acquire(ctx, name, &o) // it may be ended by the test
+		_, _ = c.Acquire(ctx, name, &o) // the end of the test may cancel it
 	}()
 	t.Cleanup(func() { <-done })
 	select {
@@ -108,7 +107,7 @@ func waitFor(t testing.TB, c *holdfast.Client, name string, o holdfast.AcquireOp
 	}
 }
 
-// post sends a request to the server itself.
+// post sends a request to the server, without the page.
 func (s *site) post(path string, body any) *http.Response {
 	s.t.Helper()
 	text, err := json.Marshal(body)
@@ -126,7 +125,7 @@ func (s *site) post(path string, body any) *http.Response {
 	return r
 }
 
-// cut returns the first n bytes of text, or fewer, so that no character is cut.
+// cut returns the first n bytes of text, or fewer, so that it cuts no character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -137,7 +136,7 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// escaped writes a text as it stands in an address.
+// escaped returns a text with each byte escaped, for an address.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {

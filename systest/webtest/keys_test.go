@@ -14,27 +14,27 @@ const (
 	down   = kb.ArrowDown
 )
 
-// press presses one key, wherever the keyboard is.
+// press presses a key, in the element that has the focus.
 func (p *tab) press(key string) {
 	p.t.Helper()
 	p.do("press a key", chromedp.KeyEvent(key))
 }
 
-// typeText types, one key after the other.
+// typeText types a text, one key after the other.
 func (p *tab) typeText(text string) {
 	p.t.Helper()
 	p.do("type "+text, chromedp.KeyEvent(text))
 }
 
-// shortcut presses a key that the page may take for something else than a character: then
-// the browser writes none.
+// shortcut presses a key that the page may use as a shortcut. If it does, the browser inserts no
+// character.
 func (p *tab) shortcut(key string) {
 	p.t.Helper()
 	call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key})
 	call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key})
 }
 
-// tabTo presses Tab until the keyboard is on an element, which must be seen to have it.
+// tabTo presses Tab until an element has the focus, and checks that the focus is visible.
 func (p *tab) tabTo(what, is string) {
 	p.t.Helper()
 	p.await("there is "+what, `() => [...document.querySelectorAll("a, button, input, select, textarea, [tabindex]")].some((e) => e.checkVisibility() && (`+is+`)(e))`)
@@ -50,13 +50,13 @@ func (p *tab) tabTo(what, is string) {
 	p.t.Fatalf("no Tab leads to %s; the page shows:\n%s", what, p.text())
 }
 
-// focused waits until the keyboard is on an element.
+// focused waits until an element has the focus.
 func (p *tab) focused(what, is string) {
 	p.t.Helper()
 	p.await("the keyboard is on "+what, `() => (`+is+`)(document.activeElement)`)
 }
 
-// seenFocus reports whether the element that has the keyboard looks like it.
+// seenFocus is a function that reports whether the focus is visible.
 const seenFocus = `() => {
 	const s = getComputedStyle(document.activeElement);
 	return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1 || s.boxShadow !== "none";

@@ -12,16 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// soon is how long after its grant a lock may appear.
+// soon is how long after its grant a lock must appear on the page.
 const soon = 300 * time.Millisecond
 
-// cells finds what the table of locks says of a name, by column: {name, mode, holder, ...}.
+// cells is a function that returns the cells of a name in the table of locks: {name, holder, ...}.
 const cells = `(name) => {
 	const row = [...document.querySelectorAll("[role=row]")].find((r) => r.querySelector("a")?.textContent === name);
 	return row && Object.fromEntries([...row.querySelectorAll("[role=gridcell]")].map((c) => [c.className.replace("cell-", ""), c.innerText.trim()]));
 }`
 
-// A lock appears on the page within 300 ms of its grant, with who has it, and why. What the machine pauses meanwhile is not the page's.
+// TestLockAppears checks that the page shows a lock within 300 ms of its grant, with its holder and
+// reason. Pauses of the machine meanwhile do not count.
 func TestLockAppears(t *testing.T) {
 	s := newSite(t)
 	c := s.worker("packer")
@@ -44,7 +45,7 @@ func TestLockAppears(t *testing.T) {
 			});
 			return null;
 		}`, name)
-		asked := time.Now() // the grant is later
+		asked := time.Now() // before the grant
 		acquire(t, c, name, holdfast.AcquireOptions{TTL: time.Minute, Reason: "pack them"})
 		at := clock(eval[float64](p, `() => window.appeared`))
 		late, allowed := at.Sub(asked), soon+pause()+pauses()
@@ -63,15 +64,15 @@ func TestLockAppears(t *testing.T) {
 	}
 }
 
-// fill is how full the bar of a lock is, of 1, in the table of locks.
+// fill is a function that returns how full the bar of a lock is in the table, from 0 to 1.
 const fill = `(name) => {
 	const row = [...document.querySelectorAll("[role=row]")].find((r) => r.querySelector("a")?.textContent === name);
 	const bar = row?.querySelector(".bar-fill");
 	return bar ? new DOMMatrix(getComputedStyle(bar).transform).a : null;
 }`
 
-// A bar drains between events, in each picture a little, as the lease does, and jumps when
-// the lease is renewed.
+// TestBarDrainsAndJumps checks that a bar drains smoothly between events, as fast as the lease, and
+// jumps when the lease is renewed.
 func TestBarDrainsAndJumps(t *testing.T) {
 	s := newSite(t)
 	p := open(t, s.url+"#/locks")
@@ -112,8 +113,8 @@ func TestBarDrainsAndJumps(t *testing.T) {
 	p.await("the bar has jumped", `(name) => (`+fill+`)(name) > 0.75`, "orders/42")
 }
 
-// Whoever waits is in the queue, with the time that they have waited, and holds the lock
-// when it is given back.
+// TestWaiterQueuesAndHolds checks that the page shows a waiter in the queue and, after the lock is
+// released, as its holder.
 func TestWaiterQueuesAndHolds(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -131,7 +132,7 @@ func TestWaiterQueuesAndHolds(t *testing.T) {
 	q.await("nobody waits", `() => !document.querySelector(".queue")`)
 }
 
-// reds returns the texts that are shown in red: much more of it than of green and blue.
+// reds is a function that returns the texts that are shown in red.
 const reds = `() => {
 	const red = (e) => { const m = getComputedStyle(e).color.match(/[\d.]+/g).map(Number); return m[0] > 1.6 * m[1] && m[0] > 1.6 * m[2]; };
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
@@ -140,9 +141,9 @@ const reds = `() => {
 	return found.join("\n");
 }`
 
-// A lease that was lost turns red, with a word for those who see no red, and is told to
-// those who see nothing; one that was broken says who did that, and why; a lock that a
-// person holds is marked.
+// TestLossesAndFreezes checks that the page shows a lost lease in red and in words, and announces
+// the loss to screen readers. For a broken lease it shows who broke it, and why. It marks a lock
+// that a person holds.
 func TestLossesAndFreezes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

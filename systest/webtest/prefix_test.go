@@ -18,18 +18,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// below is where the page is in these tests.
+// below is the prefix of the page in these tests.
 const below = "/ops/locks"
 
-// nginx starts one in front of a server, whose page it has below a path.
+// nginx starts an nginx that serves the page of a server below the prefix.
 func nginx(t testing.TB, server string) *testsvc.Server {
 	t.Helper()
 	return testsvc.Nginx(t, "location "+below+"/ { proxy_pass "+server+"/; proxy_http_version 1.1; }")
 }
 
-// The page works below a prefix, behind a proxy and as a handler of a program, with and
-// without a slash at the end of the address, and hears of what happens as it does at the
-// root.
+// TestPrefix checks that the page works and receives events below a prefix, behind a proxy and as a
+// handler of a program, with and without a slash at the end of the address.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -53,8 +52,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// showsLive takes a lock while the page is open, and looks at it, and at its history, on
-// the page.
+// showsLive acquires and releases a lock while the page is open, and checks that the page shows it.
 func showsLive(t *testing.T, s *site, p *tab, name string) {
 	t.Helper()
 	p.show("locks")
@@ -68,7 +66,7 @@ func showsLive(t *testing.T, s *site, p *tab, name string) {
 	p.awaitNoText(name)
 }
 
-// mounted has the page below the prefix in a program of its own.
+// mounted returns the URL of a server that has the page as a handler below the prefix.
 func mounted(t testing.TB, s *site) string {
 	t.Helper()
 	d, err := dashboard.New(&dashboard.Options{Engine: s.engine()})
@@ -81,7 +79,7 @@ func mounted(t testing.TB, s *site) string {
 	return serveHandler(t, mux)
 }
 
-// checkCompression: each file of the page comes compressed to a browser that can read that.
+// checkCompression checks that each file of the page is sent compressed to clients that accept it.
 func checkCompression(t *testing.T, p *tab, page string) {
 	t.Helper()
 	files := eval[[]string](p, `() => performance.getEntriesByType("resource").map((e) => e.name).filter((name) => /\.(js|css)$/.test(name))`)
@@ -101,7 +99,7 @@ func checkCompression(t *testing.T, p *tab, page string) {
 	}
 }
 
-// checkStream: events come one by one, and not when a buffer is full.
+// checkStream checks that events arrive one by one, and not only when a buffer is full.
 func checkStream(t *testing.T, s *site, url string) {
 	t.Helper()
 	r := get(t, url, "Accept", "text/event-stream")
@@ -140,7 +138,7 @@ func awaitLine(t *testing.T, lines <-chan string, text string) {
 	}
 }
 
-// get asks, with a header, and closes the answer with the test.
+// get sends a request with a header. It closes the response at the end of the test.
 func get(t testing.TB, url, key, value string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

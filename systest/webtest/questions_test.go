@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A question is one that an operator has at night. ask goes from the overview to the answer,
-// which ends in safe further clicks where something is done: they confirm it.
+// A question is one that an operator may have at night. ask goes from the overview to the answer.
+// An ask that ends with an action needs safe more clicks, which confirm the action.
 type question struct {
 	name string
 	ask  func(u *user, screen string)
@@ -97,8 +97,8 @@ var questions = []question{
 	}, 2},
 }
 
-// The questions of a night have answers in at most two clicks and a word, on each screen, by
-// mouse or by touch. What is done asks once more.
+// TestQuestions checks that a user finds the answer to each question with at most two clicks and
+// one word, on each screen, by mouse or by touch. Clicks that confirm an action do not count.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -121,7 +121,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// newNight has what the questions are about.
+// newNight fills the store with what the questions are about.
 func newNight(t *testing.T, s *site) {
 	t.Helper()
 	c, o := s.worker("loader"), holdfast.AcquireOptions{TTL: time.Minute}
@@ -146,7 +146,7 @@ func newNight(t *testing.T, s *site) {
 	every(t, s.worker("second"), "nightly/prices")
 }
 
-// every runs a job by a schedule until the test ends.
+// every runs a scheduled job until the test ends.
 func every(t *testing.T, c *holdfast.Client, name string) {
 	t.Helper()
 	ctx, done := t.Context(), make(chan error, 1)

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// While its server is away the page says so, and since when; once
-// the server is back the page is current again by itself, within 5 s.
+// TestRestart checks that the page shows that its server does not answer, and since when. When the
+// server is back, the page is current again within 5 s, without a reload.
 func TestRestart(t *testing.T) {
 	s := newSite(t)
 	c := s.worker("packer")
 	before := acquire(t, c, "orders/before", holdfast.AcquireOptions{TTL: time.Minute})
 	p := open(t, s.url+"#/locks")
-	p.expect(`^log: network: .* net::ERR_`) // the browser's own lines about the server that is away
+	p.expect(`^log: network: .* net::ERR_`) // the browser logs each failed request
 	p.awaitText("orders/before")
 	s.serve.Kill()
 	p.await("the page says that the server is away, and since when", `() => /The server does not answer since \d\d:\d\d:\d\d \(\d+ s\)/.test(document.querySelector(".notices [role=status]")?.innerText)`)
@@ -41,11 +41,11 @@ func TestRestart(t *testing.T) {
 		t.Errorf("it took %s, want at most %s with the pauses of the machine", took, allowed)
 	}
 	acquire(t, c, "orders/after", holdfast.AcquireOptions{TTL: time.Minute})
-	p.awaitText("orders/after") // and it hears of events again
+	p.awaitText("orders/after") // the page receives events again
 }
 
-// TestFirstView: the first view of one lock and of 1,000 can be used, and its locks are there,
-// within 300 ms beyond what the machine needs for pages without scripts.
+// TestFirstView checks that the first view of one lock and of 1,000 locks shows its locks within
+// 300 ms, plus the time that the machine needs for pages without scripts.
 func TestFirstView(t *testing.T) {
 	bare := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -70,7 +70,7 @@ func TestFirstView(t *testing.T) {
 	}
 }
 
-// firstView returns how long it takes until a lock is on a page.
+// firstView returns how long it takes until a page shows a lock.
 func firstView(t *testing.T, url string) time.Duration {
 	t.Helper()
 	p := newPage(t)

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// outage is for how long a store is away; what is promised is -outage 40s.
+// outage is how long the store is away in TestStoreAway. The promise is about -outage 40s.
 var outage = flag.Duration("outage", 9*time.Second, "for how long a store is away in TestStoreAway")
 
-// tile returns what a tile of the overview says.
+// tile is a function that returns the text of a tile of the overview.
 const tile = `(label) => [...document.querySelectorAll(".tile")].find((t) => t.innerText.startsWith(label))?.innerText`
 
-// While the store is away the page says so, and that the server is well; what it shows is grey,
-// and its times stand still. Afterwards it does not say that nothing was lost.
+// TestStoreAway checks that, while the store is away, the page reports this and that the server is
+// well. The page is grey, and its times stand still. Afterwards it shows the losses.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -61,10 +61,10 @@ func TestStoreAway(t *testing.T) {
 	p.await("somebody is to look at them", `() => /✕ lost/.test(document.querySelector(".attention").innerText)`)
 }
 
-// still is what must not change while it is old: times and bars.
+// still is a function that returns what must not change while it is old: times and bars.
 const still = `() => [...document.querySelectorAll(".tile:nth-child(7), [role=gridcell], .bar-fill")].map((e) => e.matches(".bar-fill") ? getComputedStyle(e).transform : e.innerText).join(" ")`
 
-// A process that was killed is a loss that the page shows by itself.
+// TestKilledHolder checks that the page shows the loss of a lease whose process was killed.
 func TestKilledHolder(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -84,8 +84,8 @@ func TestKilledHolder(t *testing.T) {
 	p.await("it has not been held for longer than it was", `() => /✕ expired[^]*held [1-9](\.\d)? s/.test(document.querySelector("table[aria-label^=Leases]")?.innerText)`)
 }
 
-// A lease whose holder is dead is seen to be dying, whenever the page was opened: by its bar, in
-// figures, and in what needs attention.
+// TestDyingLease checks that a page which is opened late shows that a lease was not renewed, by its
+// bar, in figures, and in what needs attention.
 func TestDyingLease(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -98,7 +98,8 @@ func TestDyingLease(t *testing.T) {
 	p.await("somebody is to look at it", `() => /✕ not renewed\s+orders\/42 expires in \d s/.test(document.querySelector(".attention").innerText)`)
 }
 
-// Many that have waited for minutes are what the overview begins with, with whom they wait for.
+// TestBlockedForMinutes checks that the overview shows many waiters that have waited for a minute,
+// and the holder for which they wait.
 func TestBlockedForMinutes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -115,7 +116,7 @@ func TestBlockedForMinutes(t *testing.T) {
 	p.await("the waits count those who are waiting", `() => /p50 ≤ [125] m\s+p95 ≤ [125] m/.test((`+tile+`)("Wait\n").replaceAll("\u00a0", " "))`)
 }
 
-// A page of one database shows nothing of another.
+// TestTwoDatabases checks that the page of one database shows no locks of another.
 func TestTwoDatabases(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -145,7 +146,8 @@ func TestTwoDatabases(t *testing.T) {
 	}
 }
 
-// Who broke a lock, and why, is there however many have come and left since.
+// TestImpatientClients checks that the page still shows who broke a lock, and why, after many
+// clients have waited and left.
 func TestImpatientClients(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,14 +11,14 @@ import (
 	"github.com/chromedp/cdproto/input"
 )
 
-// A user has a screen and a mouse or a finger, and counts what it takes to find something out.
+// A user has a screen and a mouse or a finger, and counts its clicks and words.
 type user struct {
 	*tab
 	touch         bool
 	clicks, words int
 }
 
-// screens are those that people have.
+// screens are common screens.
 var screens = map[string]struct {
 	width, height int64
 	touch         bool
@@ -38,7 +38,7 @@ func newUser(t testing.TB, url, screen string) *user {
 	return u
 }
 
-// start goes to the overview, and counts from there on.
+// start goes to the overview, and sets the counts to 0.
 func (u *user) start() {
 	u.t.Helper()
 	u.show("overview")
@@ -46,7 +46,7 @@ func (u *user) start() {
 	u.clicks, u.words = 0, 0
 }
 
-// link and button find what one clicks, by its text.
+// link and button return functions that find a link or a button by its text.
 func link(text string) string {
 	return `() => [...document.querySelectorAll("a")].find((e) => e.checkVisibility() && e.innerText.trim() === ` + quoted(text) + `)`
 }
@@ -57,7 +57,7 @@ func button(text string) string {
 
 func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
 
-// click clicks on what a function finds, or taps it, where it is to be seen.
+// click clicks or taps the element that a function finds, where it is visible.
 func (u *user) click(what, find string) {
 	u.t.Helper()
 	var at struct{ X, Y float64 }
@@ -92,7 +92,7 @@ func (u *user) click(what, find string) {
 	}
 }
 
-// search opens the search: by its key, or by its button where there are no keys.
+// search opens the search with its key, or on a touch screen with its button, and types a word.
 func (u *user) search(word string) {
 	u.t.Helper()
 	if u.touch {
@@ -106,7 +106,7 @@ func (u *user) search(word string) {
 	u.await("something is found", `() => document.querySelector("[role=option]")`)
 }
 
-// reads waits until the page shows, in the window or by scrolling, a text like this.
+// reads waits until the page shows texts that match the patterns, in the window or by scrolling.
 func (u *user) reads(patterns ...string) {
 	u.t.Helper()
 	for _, pattern := range patterns {

@@ -25,7 +25,7 @@ func call[P, R any](p *tab, command cdp.Command[P, R], params P) R {
 	return result
 }
 
-// watch listens to all that may go wrong in a tab.
+// watch makes hear receive all events of a tab that may be trouble.
 func (p *tab) watch(ctx context.Context) error {
 	if err := chromedp.Listen(ctx, p.hear); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p *tab) watch(ctx context.Context) error {
 	return nil
 }
 
-// hear is told of each event of the tab.
+// hear handles an event of the tab.
 func (p *tab) hear(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -71,8 +71,8 @@ func (p *tab) hear(event any) {
 	}
 }
 
-// mayAsk says whether the page may ask for an address: its own origin, and what it has
-// made itself.
+// mayAsk reports whether the page may load a URL: one of its own origin, or one that it has made
+// itself.
 func (p *tab) mayAsk(url string) bool {
 	return strings.HasPrefix(url, p.origin+"/") || strings.HasPrefix(url, "blob:"+p.origin+"/") || url == "about:blank" || strings.HasPrefix(url, "data:,")
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// An everything is an engine that can all that Redis can.
+// An everything is an engine with queues, as the Redis engine is.
 type everything interface {
 	driver.Engine
 	driver.Queuer
 }
 
-// stats returns how often Redis has carried out what scripts are made of, and scripts.
+// stats returns how often Redis has carried out each command, including those in scripts.
 func stats(t *testing.T, redis *testsvc.Server) map[string]int {
 	t.Helper()
 	info, err := redis.Do("INFO", "commandstats")
@@ -33,7 +33,7 @@ func stats(t *testing.T, redis *testsvc.Server) map[string]int {
 	all := map[string]int{}
 	for _, m := range regexp.MustCompile(`cmdstat_([a-z|]+):calls=(\d+)`).FindAllStringSubmatch(fmt.Sprint(info), -1) {
 		switch m[1] {
-		case "info", "ping": // ours, and a client's by time
+		case "info", "ping": // info is ours, and clients send ping by time
 		default:
 			n, err := strconv.Atoi(m[2])
 			if err != nil {
@@ -45,8 +45,8 @@ func stats(t *testing.T, redis *testsvc.Server) map[string]int {
 	return all
 }
 
-// spent returns what a piece of work costs Redis, apart from the first request of a
-// connection: an engine may open another one at any time.
+// spent returns how often work makes Redis carry out each command, apart from the first command of
+// a connection, because an engine may open a connection at any time.
 func spent(t *testing.T, redis *testsvc.Server, work func()) map[string]int {
 	t.Helper()
 	before := stats(t, redis)
@@ -61,13 +61,13 @@ func spent(t *testing.T, redis *testsvc.Server, work func()) map[string]int {
 	return after
 }
 
-// TestSameCommands: a server asks the store for no more than who asks it directly: for a
-// lock that is free, one that is held, a hand-over, and renewals.
+// TestSameCommands checks that a client through a server costs Redis the same commands as a direct
+// client: for a free lock, a held lock, a hand-over, and renewals.
 func TestSameCommands(t *testing.T) {
 	redis := testsvc.Redis(t)
 	near := direct(t, redis)
 	far := over(t, serve(t, direct(t, redis)).URL)
-	for _, e := range []everything{near, far} { // from the first place on it is subscribed
+	for _, e := range []everything{near, far} { // the first place subscribes the engine
 		drivertest.Granted(t, e, drivertest.Request("first", time.Minute))
 		_, w := drivertest.Queued(t, e, "first", time.Minute)
 		select {
@@ -114,7 +114,7 @@ func TestSameCommands(t *testing.T) {
 			}
 		}},
 	} {
-		for _, e := range []everything{near, far} { // Redis gets to know the scripts
+		for _, e := range []everything{near, far} { // load the scripts into Redis
 			work.do(e, "warm up "+work.what)
 			if _, err := redis.Do("FLUSHALL"); err != nil {
 				t.Fatal(err)
@@ -139,7 +139,7 @@ func TestSameCommands(t *testing.T) {
 	}
 }
 
-// counted counts what a store is asked.
+// counted returns an engine that counts its requests to store.
 func counted(store driver.Engine, n *atomic.Int64) driver.Engine {
 	return &hook.Engine{Forward: driver.Forward{Engine: store}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 		n.Add(1)
@@ -147,8 +147,8 @@ func counted(store driver.Engine, n *atomic.Int64) driver.Engine {
 	}}
 }
 
-// TestFailover: when the server is gone that an engine asks, its places keep their order,
-// and the server that is left tells of them by message, though others gave them.
+// TestFailover checks that places keep their order after an engine has lost its server, and that
+// the other server sends notices about the places, although it did not create them.
 func TestFailover(t *testing.T) {
 	redis := testsvc.Redis(t)
 	store := direct(t, redis)
@@ -178,7 +178,7 @@ func TestFailover(t *testing.T) {
 		drivertest.Release(t, store, held)
 		for granted := false; !granted; {
 			select {
-			case <-w.C(): // time to look, which the first may be told before
+			case <-w.C(): // a notice; the first place may get one early
 			case <-time.After(drivertest.Patience):
 				t.Fatalf("place %d of %d is told nothing", i+1, waiters)
 			}

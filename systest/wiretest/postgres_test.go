@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/pglock"
 )
 
-// TestConformanceOfPostgres runs the suite on PostgreSQL, through two servers.
+// TestConformanceOfPostgres runs the conformance suite on PostgreSQL, through a server per engine.
 func TestConformanceOfPostgres(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()

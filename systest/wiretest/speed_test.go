@@ -21,17 +21,17 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// What the way through a server may cost, beside the same locks in Redis directly. The
-// goals of a pair and of a crowd are in the report, and are missed where both processors
-// fall asleep while Redis is asked; the bounds keep it from getting worse.
+// These are limits for what a server between client and Redis adds to direct requests. The report
+// compares pairs and crowds with goals, which are missed if both processors go idle during a
+// request to Redis. The test fails only beyond the weaker bounds.
 const (
 	handOverAdds          = 500 * time.Microsecond
-	pairGoal, pairAdds    = 1.5, 3.0 // times two requests of net/http with bodies as long
-	crowdGoal, crowdKeeps = 0.6, 0.5 // of half of the requests of net/http that there are in a second
+	pairGoal, pairAdds    = 1.5, 3.0 // times the time of two net/http requests with bodies of this size
+	crowdGoal, crowdKeeps = 0.6, 0.5 // times half of the net/http requests per second
 	callers               = 64
 )
 
-// A client of a store, for pairs of acquire and release.
+// client returns a client for an engine.
 func client(tb testing.TB, engine driver.Engine) *holdfast.Client {
 	tb.Helper()
 	c, err := holdfast.New(engine, &holdfast.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -42,7 +42,7 @@ func client(tb testing.TB, engine driver.Engine) *holdfast.Client {
 	return c
 }
 
-// pairs returns how long one caller's pair takes, in the mean of n.
+// pairs returns how long a pair of acquire and release takes one caller, in the mean of n pairs.
 func pairs(tb testing.TB, c *holdfast.Client, name string, n int) time.Duration {
 	tb.Helper()
 	began := time.Now()
@@ -59,15 +59,15 @@ func pairs(tb testing.TB, c *holdfast.Client, name string, n int) time.Duration 
 	return time.Since(began) / time.Duration(n)
 }
 
-// A bare server reads a body and answers with another, as long as those of an acquire.
+// A bare server reads a body and sends one, of the mean sizes of acquires and releases.
 type bare struct {
 	*httptest.Server
 	client *http.Client
 }
 
-const asks, says = 170, 60 // bytes of an acquire and its answer, in the mean with a release
+const asks, says = 170, 60 // mean bytes of the requests and replies of acquire and release
 
-// newBare returns a server that does something before it answers.
+// newBare returns a server that calls first before it replies.
 func newBare(tb testing.TB, first func(context.Context)) *bare {
 	answer := bytes.Repeat([]byte("x"), says)
 	b := &bare{
@@ -88,7 +88,7 @@ func newBare(tb testing.TB, first func(context.Context)) *bare {
 	return b
 }
 
-// requests returns how long a request takes, in the mean of n.
+// requests returns how long a request takes, in the mean of n requests.
 func (b *bare) requests(tb testing.TB, n int) time.Duration {
 	tb.Helper()
 	body := bytes.Repeat([]byte("x"), asks)
@@ -105,7 +105,7 @@ func (b *bare) requests(tb testing.TB, n int) time.Duration {
 	return time.Since(began) / time.Duration(n)
 }
 
-// look returns a question to a store, which it waits for as an acquire does.
+// look returns a function that sends a request to a store and waits for the reply.
 func look(tb testing.TB, engine driver.Engine) func(context.Context) {
 	return func(ctx context.Context) {
 		if _, err := engine.Inspect(ctx, "one"); err != nil {
@@ -114,7 +114,7 @@ func look(tb testing.TB, engine driver.Engine) func(context.Context) {
 	}
 }
 
-// mean returns how long something takes, in the mean of n times.
+// mean returns how long do takes, in the mean of n calls.
 func mean(n int, do func()) time.Duration {
 	began := time.Now()
 	for range n {
@@ -123,7 +123,7 @@ func mean(n int, do func()) time.Duration {
 	return time.Since(began) / time.Duration(n)
 }
 
-// crowd returns how many times a second all callers together do what one does n times.
+// crowd makes all callers at once do something n times, and returns how often a second they did it.
 func crowd(n int, do func(caller, n int)) float64 {
 	began := time.Now()
 	var all sync.WaitGroup
@@ -134,7 +134,7 @@ func crowd(n int, do func(caller, n int)) float64 {
 	return float64(n*callers) / time.Since(began).Seconds()
 }
 
-// handOver returns how long it takes from a release to the lease of the next.
+// handOver returns the time from a release to the lease of the next waiter.
 func handOver(tb testing.TB, c *holdfast.Client, engine driver.Engine, name string) time.Duration {
 	tb.Helper()
 	held, err := c.Acquire(tb.Context(), name, nil)
@@ -142,7 +142,7 @@ func handOver(tb testing.TB, c *holdfast.Client, engine driver.Engine, name stri
 		tb.Fatal(err)
 	}
 	next := make(chan *holdfast.Lease, 1)
-	go func() { // ends with its lease
+	go func() { // ends when it has the lease
 		lease, err := c.Acquire(tb.Context(), name, nil)
 		if err != nil {
 			tb.Error(err)
@@ -156,10 +156,10 @@ func handOver(tb testing.TB, c *holdfast.Client, engine driver.Engine, name stri
 		}
 		waits = lock.QueueLength == 1
 	}
-	time.Sleep(time.Millisecond) // the answer that it waits is on its way
+	time.Sleep(time.Millisecond) // until the waiter has the reply that it is queued
 	began := time.Now()
 	released := make(chan error, 1)
-	go func() { released <- held.Release(tb.Context()) }() // the answer is not waited for
+	go func() { released <- held.Release(tb.Context()) }() // do not wait for the reply
 	lease := <-next
 	took := time.Since(began)
 	if err := <-released; err != nil {
@@ -173,14 +173,14 @@ func handOver(tb testing.TB, c *holdfast.Client, engine driver.Engine, name stri
 	return took
 }
 
-// TestSpeed measures the way through a server beside the direct one, in interleaved
-// rounds. Only a soak judges it, because only then nothing else runs.
+// TestSpeed checks how much time a server between client and Redis adds, in rounds that alternate
+// with direct requests. Only a soak run can fail, because nothing else runs beside it.
 func TestSpeed(t *testing.T) {
 	redis := testsvc.Redis(t)
 	near := direct(t, redis)
 	far := over(t, serve(t, direct(t, redis)).URL)
 	directly, through, plain := client(t, near), client(t, far), newBare(t, func(context.Context) {})
-	looks := newBare(t, look(t, direct(t, redis))) // waits for Redis, as ours does
+	looks := newBare(t, look(t, direct(t, redis))) // waits for Redis, as a holdfast server does
 	pairs(t, directly, "warm", 100)
 	pairs(t, through, "warm", 100)
 	plain.requests(t, 100)

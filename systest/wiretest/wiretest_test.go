@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts a server of a store, and returns its URL.
+// serve starts a holdfast server for a store.
 func serve(tb testing.TB, store driver.Engine) *httptest.Server {
 	tb.Helper()
 	s, err := server.New(store, nil)
@@ -32,7 +32,7 @@ func serve(tb testing.TB, store driver.Engine) *httptest.Server {
 	server.Configure(h.Config)
 	h.Start()
 	tb.Cleanup(func() {
-		_ = s.Close(context.Background()) // streams end
+		_ = s.Close(context.Background()) // ends the streams
 		h.Close()
 	})
 	return h
@@ -44,7 +44,7 @@ func direct(tb testing.TB, redis *testsvc.Server) *redislock.Engine {
 	return drivertest.Open(tb, redislock.Open, redis.URL)
 }
 
-// over opens an engine for servers.
+// over opens an engine that sends its requests to servers.
 func over(tb testing.TB, urls ...string) *httplock.Engine {
 	tb.Helper()
 	all := "http://" + strings.ReplaceAll(strings.Join(urls, ","), "http://", "")
@@ -52,7 +52,7 @@ func over(tb testing.TB, urls ...string) *httplock.Engine {
 	return drivertest.Open(tb, open, all)
 }
 
-// TestConformance runs the suite on Redis, through one server.
+// TestConformance runs the conformance suite on Redis, through one server.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 	}, func(tb testing.TB, e driver.Engine) driver.Engine { return over(tb, urls[e]) })
 }
 
-// TestConformanceOfTwo runs it through two servers, each with connections of its own.
+// TestConformanceOfTwo runs the suite through two servers, each with its own connections.
 func TestConformanceOfTwo(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
