@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// However many names there are, the heaviest are shown, and few are kept.
+// TestContendedIsBounded checks that the most contended of many names are shown, and that only few
+// names are kept.
 func TestContendedIsBounded(t *testing.T) {
 	now := time.Now()
 	c := newContention(now)

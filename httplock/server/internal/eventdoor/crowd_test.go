@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestCrowdOfReaders: each of many readers is told of all events, in a few writes a second,
-// however much happens.
+// TestCrowdOfReaders checks that each of many readers gets all events, in a few writes a second,
+// however many events there are.
 func TestCrowdOfReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -35,7 +35,7 @@ func TestCrowdOfReaders(t *testing.T) {
 	})
 }
 
-// TestEventsAge: what readers are sent in common has the age of the moment.
+// TestEventsAge checks that each reader gets the ages of the events at the time of writing.
 func TestEventsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -52,9 +52,9 @@ func TestEventsAge(t *testing.T) {
 	})
 }
 
-// TestCompressedEvents: those who take gzip and see all are sent far fewer bytes, the same
-// ones wherever they begin, can read all that was written at any time, and have a whole
-// stream when the server drains. The others are sent what they can read.
+// TestCompressedEvents checks that readers that accept gzip and see all names get far fewer bytes,
+// wherever they begin. They can read all that was written at any time, and their streams are
+// complete when the server drains. Other readers get a plain stream.
 func TestCompressedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -69,7 +69,7 @@ func TestCompressedEvents(t *testing.T) {
 			s.use("a", "b")
 		}
 		s.accept = "gzip"
-		late := s.read("", "nobody-knows-it") // in the middle, and with a gap
+		late := s.read("", "nobody-knows-it") // begins in the middle, with a gap
 		s.use("a")
 		time.Sleep(40 * time.Second) // with heartbeats
 		s.use("b")
@@ -101,8 +101,8 @@ func TestCompressedEvents(t *testing.T) {
 	})
 }
 
-// TestLargeCrowd: the more readers there are, the fewer writes is each sent. What happens after
-// a pause is written at once all the same.
+// TestLargeCrowd checks that each reader gets fewer writes if there are more readers, and that an
+// event after a pause is still written at once.
 func TestLargeCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -110,7 +110,7 @@ func TestLargeCrowd(t *testing.T) {
 		for range 200 {
 			crowd = append(crowd, s.read("", ""))
 		}
-		s.use("first") // no time goes by
+		s.use("first") // no time passes
 		for _, v := range crowd {
 			v.mu.Lock()
 			if !strings.Contains(v.text.String(), `"first"`) {

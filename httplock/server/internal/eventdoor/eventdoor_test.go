@@ -27,14 +27,14 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A stage is a store, a server, and a client that gives events.
+// A stage is a store, a server, and a client that causes events.
 type stage struct {
 	*testing.T
 	engine driver.Engine
 	server *server.Server
 	client *holdfast.Client
 	who    caller.Caller
-	accept string // Accept-Encoding of those who read
+	accept string // Accept-Encoding of new readers
 }
 
 func (s *stage) Identify(*http.Request) (*caller.Caller, error) {
@@ -63,18 +63,18 @@ func open(t *testing.T, engine driver.Engine) *stage {
 
 func withHistory() driver.Engine { return mem.New(&mem.Options{History: true}) }
 
-// use takes and releases the locks of names: two events each.
+// use acquires and releases the locks of names: two events each.
 func (s *stage) use(names ...string) {
 	s.Helper()
 	for _, name := range names {
 		if err := s.client.Do(s.Context(), name, nil, func(context.Context, *holdfast.Lease) error { return nil }); err != nil {
 			s.Fatal(err)
 		}
-		synctest.Wait() // an engine that finds nobody to listen to thousands says that there is a gap
+		synctest.Wait() // an engine reports a gap if thousands of events are not read
 	}
 }
 
-// A screen is one reader.
+// A screen is a reader of the stream.
 type screen struct {
 	t      *testing.T
 	header http.Header
@@ -84,7 +84,7 @@ type screen struct {
 	mu       sync.Mutex
 	text     strings.Builder
 	stuck    bool
-	whole    bool // what came compressed has its end
+	whole    bool // the compressed stream has its end
 	writes   int
 	deadline time.Time
 }
@@ -140,7 +140,7 @@ func (v *screen) Write(p []byte) (int, error) {
 
 func (v *screen) all() string {
 	synctest.Wait()
-	time.Sleep(50 * time.Millisecond) // what has happened is written by then
+	time.Sleep(50 * time.Millisecond) // all events are written by then
 	synctest.Wait()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -166,7 +166,7 @@ type shown struct {
 
 func (s shown) String() string { return strings.TrimSpace(s.Event + " " + s.Name) }
 
-// events returns what was said.
+// events returns the events that the reader got.
 func (v *screen) events() (all []shown) {
 	v.t.Helper()
 	for message := range strings.SplitSeq(v.all(), "\n\n") {
@@ -192,7 +192,7 @@ func (v *screen) events() (all []shown) {
 	return all
 }
 
-// want checks what was said, in words.
+// want checks the events that the reader got: kind and name.
 func (v *screen) want(want ...string) []shown {
 	v.t.Helper()
 	got := v.events()
@@ -202,8 +202,8 @@ func (v *screen) want(want ...string) []shown {
 	return got
 }
 
-// Events are told as they happen, and a reader that comes back is told what it has missed,
-// and nothing twice, at any server.
+// TestEvents checks that readers get events as they happen. A reader that returns, to any server,
+// gets the events that it has missed, and none twice.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := withHistory()
@@ -225,7 +225,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// A reader without news hears a comment every 15 s.
+// TestHeartbeat checks that a reader without events gets a comment every 15 s.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := open(t, withHistory()).read("", "")
@@ -236,7 +236,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// A reader hears of what it asks for, and of nothing that it may not see.
+// TestPrefixes checks that a reader gets the events that it requests, and none that it may not see.
 func TestPrefixes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -262,8 +262,8 @@ func TestPrefixes(t *testing.T) {
 	})
 }
 
-// What the ring has lost is a gap, for whoever comes back too late, and for a reader that
-// is slower than the events.
+// TestGaps checks that a reader that returns too late, or with an unknown ID, gets a gap, and then
+// the events that the server still has.
 func TestGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -287,7 +287,7 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// A deafening is an engine that says that it may have missed events.
+// A deafening is an engine that can report that it may have missed events.
 type deafening struct {
 	driver.Forward
 	told func(lockinfo.HistoryEvent)
@@ -298,7 +298,7 @@ func (d *deafening) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	return d.Forward.OnEvent(told)
 }
 
-// What the engine may have missed is a gap for everybody.
+// TestGapOfTheEngine checks that every reader gets a gap if the engine may have missed events.
 func TestGapOfTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &deafening{Forward: driver.Forward{Engine: withHistory()}}
@@ -313,7 +313,7 @@ func TestGapOfTheEngine(t *testing.T) {
 	})
 }
 
-// A reader that reads nothing is cut off, and the others do not notice.
+// TestSlowReader checks that a reader that reads nothing is cut off, and does not delay others.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -330,7 +330,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// When the server drains, readers go to another one.
+// TestDrain checks that a server that drains ends its streams and refuses new readers.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, withHistory())
@@ -343,7 +343,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Without history the answer says how to have it.
+// TestNoHistory checks that without history the reply explains how to turn it on.
 func TestNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if got := open(t, mem.New(nil)).read("", "").all(); !strings.Contains(got, `"code":"unsupported"`) || !strings.Contains(got, "history=1") || !strings.Contains(got, `"status":501`) {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// take takes a lease that nobody renews.
+// take acquires a lease that no client renews.
 func (s *stage) take(engine driver.Engine, name string, ttl time.Duration) driver.AcquireRequest {
 	s.Helper()
 	req := drivertest.Request(name, ttl)
@@ -32,8 +32,8 @@ func expired(v wire.Stats) (n int) {
 	return n
 }
 
-// TestDeadHolderIsFound: a holder that dies is counted as a loss within its TTL and 15 s,
-// with the time at which its lease ended, though nobody comes to the name.
+// TestDeadHolderIsFound checks that the lease of a dead holder is counted as a loss within its TTL
+// and 15 s, at the time of its end, though no client sends a request for the name.
 func TestDeadHolderIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := quiet()
@@ -44,7 +44,7 @@ func TestDeadHolderIsFound(t *testing.T) {
 		began := time.Now()
 		s.take(engine, "job", 30*time.Second)
 		renewed := s.take(engine, "renewed", 30*time.Second)
-		for range 20 { // and then its holder dies, too
+		for range 20 { // then its holder dies, too
 			time.Sleep(5 * time.Second)
 			if err := engine.Extend(t.Context(), []driver.ExtendRequest{{Name: "renewed", LeaseID: renewed.LeaseID, TTL: 30 * time.Second}})[0]; err != nil {
 				t.Fatal(err)
@@ -75,13 +75,13 @@ func TestDeadHolderIsFound(t *testing.T) {
 	})
 }
 
-// A partition stands between a server and its store, which may lose its data meanwhile.
+// A partition is between a server and its store, which may lose its data meanwhile.
 type partition struct {
 	driver.Forward
 	mu    sync.Mutex
 	store driver.Engine // with history
 	cut   bool
-	told  []func(lockinfo.HistoryEvent) // those who listen
+	told  []func(lockinfo.HistoryEvent) // the listeners
 }
 
 func newPartition() *partition {
@@ -130,7 +130,7 @@ func (p *partition) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	return p.hear(told)
 }
 
-// hear has one who listens hear the store as it is now.
+// hear makes a listener receive the events of the present store.
 func (p *partition) hear(told func(lockinfo.HistoryEvent)) (stop func()) {
 	store, _ := p.now()
 	return store.(driver.Historian).OnEvent(func(e lockinfo.HistoryEvent) {
@@ -140,14 +140,14 @@ func (p *partition) hear(told func(lockinfo.HistoryEvent)) (stop func()) {
 	})
 }
 
-// gap tells all who listen that they may have missed events.
+// gap sends a gap to all listeners.
 func (p *partition) gap() {
 	for _, told := range p.told {
 		told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 	}
 }
 
-// outage cuts the server off, and lets it back to a store.
+// outage disconnects the server during meanwhile, and then connects it to the returned store.
 func (p *partition) outage(meanwhile func() driver.Engine) {
 	p.gap()
 	p.mu.Lock()
@@ -167,9 +167,9 @@ func (p *partition) outage(meanwhile func() driver.Engine) {
 	p.gap()
 }
 
-// TestLossesOfAnOutage: what is lost while the server hears nothing is counted afterwards,
-// when somebody else has written it down, and when the store has lost it; and as there may
-// have been more, the number says so, as long as the outage counts.
+// TestLossesOfAnOutage checks that losses while the server receives no events are counted
+// afterwards: expiries that another client has noticed, and leases that the store has lost. The
+// count is marked as a minimum, because there may be more losses, as long as the outage counts.
 func TestLossesOfAnOutage(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -186,14 +186,14 @@ func TestLossesOfAnOutage(t *testing.T) {
 				if lost {
 					return mem.New(&mem.Options{History: true})
 				}
-				for _, name := range []string{"a", "b"} { // somebody else comes to them, and writes the expiry down
+				for _, name := range []string{"a", "b"} { // another client notices the expiry, and the store writes its event
 					s.take(kept, name, 10*time.Minute)
 				}
 				drivertest.Release(t, kept, back)
 				s.take(kept, unseen, 30*time.Second)
 				time.Sleep(31 * time.Second)
 				drivertest.Cycle(t, kept, unseen)
-				synctest.Wait() // of all this the server hears nothing
+				synctest.Wait() // the server receives none of these events
 				return kept
 			})
 			time.Sleep(5 * time.Second)

@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Whatever is added, twice or not, with gaps between, a reader in any place gets the rest
-// in order, or a gap; and the ring keeps no more than its size.
+// TestRing checks that a reader at any place gets the next events in order, or a gap, even if
+// events are added twice, and that the ring keeps no more events than its size.
 func TestRing(t *testing.T) {
 	const size = 8
 	g := newRing(size)
-	at := make([]uint64, 5) // of readers that look every so many events
+	at := make([]uint64, 5) // places of readers, each of which reads after a number of events
 	seen := make([]int, len(at))
 	for i := range at {
 		at[i], _ = g.place("")
@@ -53,8 +53,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestChunks: readers who see all and look one after the other while events go on, from
-// different places, are soon sent the same chunks, and each event once.
+// TestChunks checks that readers that see all names soon get the same chunks, and each event once,
+// though they begin at different places and read one after the other.
 func TestChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRing(1000)
@@ -90,8 +90,8 @@ func TestChunks(t *testing.T) {
 	})
 }
 
-// TestLateReader: of a crowd, a reader whose turn to write comes late is sent what the others
-// were sent, and waits for the next time like them, though there are more events by then.
+// TestLateReader checks that, in a crowd, a reader that reads late gets the same chunk as the
+// others, and the next chunk at the next step, though there are more events by then.
 func TestLateReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRing(1000)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// statsOf asks for a span, and returns what was counted.
+// statsOf requests the statistics with a query, and checks the status of the reply.
 func (s *stage) statsOf(query string, status int) (v wire.Stats) {
 	s.Helper()
 	synctest.Wait()
@@ -38,7 +38,7 @@ func lossesIn(v wire.Stats) (n int) {
 	return n
 }
 
-// What happened an hour ago, or yesterday, is still counted, in longer buckets.
+// TestStatsOfADay checks that events of the last hour and day are still counted, in longer buckets.
 func TestStatsOfADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
@@ -77,7 +77,8 @@ func (s *stage) contended() (all []string) {
 	return all
 }
 
-// The names with the longest waits of the last hour, in sum.
+// TestContended checks that the statistics have the names with the longest waits of the last hour,
+// in sum, without the waits of standbys.
 func TestContended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
@@ -95,9 +96,9 @@ func TestContended(t *testing.T) {
 		wait("b", lockinfo.HistoryGaveUp, 50*time.Second, 0)
 		wait("b", lockinfo.HistoryHandedOver, 20*time.Second, 40*time.Minute)
 		wait("c", lockinfo.HistoryHandedOver, time.Hour, 70*time.Minute)        // too long ago
-		wait("holdfast@server/x", lockinfo.HistoryHandedOver, 5*time.Minute, 0) // nobody sees it
+		wait("holdfast@server/x", lockinfo.HistoryHandedOver, 5*time.Minute, 0) // a reserved name, which no caller sees
 		wait("d", lockinfo.HistoryAcquired, 0, 0)
-		engine.told(lockinfo.HistoryEvent{ // of a standby
+		engine.told(lockinfo.HistoryEvent{ // a standby
 			ID: "lead", Kind: lockinfo.HistoryHandedOver, Name: "lead", Waited: 50 * time.Minute,
 			Holder: lockinfo.Holder{Labels: map[string]string{holdfast.LeadLabel: "1"}},
 		})
@@ -117,7 +118,7 @@ func TestContended(t *testing.T) {
 	})
 }
 
-// A remembering engine tells of its past, before the gap with which its feed begins.
+// A remembering engine reports past events before the gap with which its feed begins.
 type remembering struct {
 	driver.Forward
 	past []lockinfo.HistoryEvent
@@ -130,7 +131,8 @@ func (r *remembering) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	return r.Forward.OnEvent(told)
 }
 
-// What a feed tells before the gap with which it begins is counted at its time.
+// TestStatsOfThePast checks that past events, which a feed has before the gap with which it begins,
+// are counted at their times.
 func TestStatsOfThePast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		past := []lockinfo.HistoryEvent{

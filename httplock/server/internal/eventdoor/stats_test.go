@@ -21,15 +21,15 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// quiet is a store in which nothing happens by itself: no server prunes it.
+// quiet returns a store without one-time tokens, so that no server prunes it.
 func quiet() driver.Engine {
 	return driver.Forward{Engine: withHistory(), Without: driver.Capabilities{OneTime: true}}
 }
 
-// stats asks for what was counted.
+// stats requests the statistics.
 func (s *stage) stats() (v wire.Stats) {
 	s.Helper()
-	synctest.Wait() // the events are told
+	synctest.Wait() // until the events are reported
 	w := httptest.NewRecorder()
 	exchange.Recorded(s.T, s.server).ServeHTTP(w, httptest.NewRequestWithContext(s.Context(), "GET", "/v1/stats", nil))
 	if err := json.Unmarshal(w.Body.Bytes(), &v); w.Code != http.StatusOK || err != nil {
@@ -38,7 +38,7 @@ func (s *stage) stats() (v wire.Stats) {
 	return v
 }
 
-// latest is the bucket that is not over, without its time.
+// latest returns the present bucket, without its time.
 func (s *stage) latest() wire.Bucket {
 	s.Helper()
 	all := s.stats().Buckets
@@ -57,7 +57,7 @@ func (s *stage) want(want wire.Bucket) {
 	}
 }
 
-// hold takes a lock, and keeps it until release.
+// hold acquires a lock, and holds it until release is called.
 func (s *stage) hold(name string, opts *holdfast.AcquireOptions) (release func()) {
 	s.Helper()
 	l, err := s.client.Acquire(s.Context(), name, opts)
@@ -67,8 +67,8 @@ func (s *stage) hold(name string, opts *holdfast.AcquireOptions) (release func()
 	return func() { _ = l.Release(s.Context()) }
 }
 
-// Each event is counted in the step in which it happened, by its kind, and each lease by how
-// long it was waited for; 15 minutes are shown.
+// TestStats checks that each event is counted by its kind in the bucket of its time, that each
+// lease is counted by how long its client waited, and that the buckets have 15 minutes.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, quiet())
@@ -112,7 +112,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// The ends of leases are told apart, and the latest are shown for as long as they count.
+// TestStatsOfLosses checks that losses are counted by kind, and that the latest losses are listed
+// as long as they count.
 func TestStatsOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, quiet())
@@ -134,10 +135,10 @@ func TestStatsOfLosses(t *testing.T) {
 		if err := s.engine.Release(t.Context(), driver.ReleaseRequest{Name: "lost", LeaseID: id, Lost: true}); err != nil {
 			t.Fatal(err)
 		}
-		acquire("holdfast@server/own", time.Minute) // the server's, which nobody sees
+		acquire("holdfast@server/own", time.Minute) // the server's own lease, which no caller sees
 		acquire(driver.ProbePrefix+"1", time.Minute)
 		time.Sleep(2 * time.Second)
-		acquire("expired", time.Minute) // which notices that it was over a second ago
+		acquire("expired", time.Minute) // notices that the lease expired a second ago
 		s.want(wire.Bucket{Acquired: 4, Expired: 1, Lost: 1, Broken: 1, Waits: []int{4}})
 		all := s.stats()
 		var losses []string
@@ -149,10 +150,10 @@ func TestStatsOfLosses(t *testing.T) {
 		}
 		v, some := s.read("", all.LastID), s.read("?prefix=h", all.LastID)
 		s.use("next")
-		v.want("acquired next", "released next") // nothing twice, and no gap
+		v.want("acquired next", "released next") // no event twice, and no gap
 		acquire(driver.ProbePrefix+"2", time.Minute)
 		v.want("acquired next", "released next")
-		some.want() // a reader of some names has no part in what all readers share
+		some.want() // a reader of some names does not get the shared chunks
 		time.Sleep(17 * time.Minute)
 		if all = s.stats(); len(all.Losses) > 0 {
 			t.Errorf("after 17 minutes: %v", all.Losses)
@@ -160,7 +161,7 @@ func TestStatsOfLosses(t *testing.T) {
 	})
 }
 
-// However much happens, no more is kept.
+// TestStatsAreBounded checks that few losses and buckets are kept, however many events there are.
 func TestStatsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
@@ -168,7 +169,7 @@ func TestStatsAreBounded(t *testing.T) {
 		for i := range 30 {
 			engine.told(lockinfo.HistoryEvent{ID: fmt.Sprint(i), Kind: lockinfo.HistoryLost, Name: fmt.Sprint("n", i)})
 		}
-		engine.told(lockinfo.HistoryEvent{ID: "29", Kind: lockinfo.HistoryLost, Name: "n29"})                    // twice
+		engine.told(lockinfo.HistoryEvent{ID: "29", Kind: lockinfo.HistoryLost, Name: "n29"})                    // a second time
 		engine.told(lockinfo.HistoryEvent{ID: "old", Kind: lockinfo.HistoryReleased, Name: "n", Ago: time.Hour}) // before the start
 		engine.told(lockinfo.HistoryEvent{ID: "odd", Kind: lockinfo.HistoryKind(77), Name: "n"})
 		if all := s.stats(); len(all.Losses) != 20 || all.Losses[0].Name != "n10" || all.Buckets[0].Lost != 30 || all.Buckets[0].Released != 0 {
@@ -183,7 +184,8 @@ func TestStatsAreBounded(t *testing.T) {
 	})
 }
 
-// A gap shows in its bucket, and as long as nothing was heard between two, all is one gap.
+// TestStatsShowGaps checks that a gap marks its bucket. If there were no events between two gaps,
+// all buckets between them are marked too.
 func TestStatsShowGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
@@ -198,12 +200,12 @@ func TestStatsShowGaps(t *testing.T) {
 		}
 		s.use("a")
 		time.Sleep(10 * time.Second)
-		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) // cut off
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) // disconnected
 		time.Sleep(20 * time.Second)
 		if got := gaps(); !slices.Equal(got, []int{0, 2}) {
 			t.Errorf("gaps in %d, want the first and that in which the engine was cut off", got)
 		}
-		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) // hears again
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) // connected again
 		s.use("a")
 		time.Sleep(10 * time.Second)
 		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
@@ -218,8 +220,8 @@ func TestStatsShowGaps(t *testing.T) {
 	})
 }
 
-// Whoever may not see every name is not told how much happens, and without history there is
-// nothing to tell.
+// TestStatsRefused checks that the server refuses the statistics to callers that may not read all
+// names, and to all callers without history.
 func TestStatsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ask := func(s *stage, status int, code string) {
@@ -237,7 +239,7 @@ func TestStatsRefused(t *testing.T) {
 		ask(open(t, mem.New(nil)), http.StatusNotImplemented, "history=1")
 		s.who = caller.Caller{Name: "ann", Rights: caller.Read}
 		s.server.Drain()
-		if w := httptest.NewRecorder(); true { // whoever looks is answered to the end
+		if w := httptest.NewRecorder(); true { // requests of callers are answered until the end
 			s.server.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), "GET", "/v1/stats", nil))
 			if w.Code != http.StatusOK {
 				t.Errorf("a server that drains: %d %s", w.Code, w.Body)

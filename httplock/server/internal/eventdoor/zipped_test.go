@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 )
 
-// TestGzipped: whatever many readers are sent and whatever one alone, in any order and from
-// wherever it begins, each stream is whole after each piece, and at its end.
+// TestGzipped checks that a compressed stream is readable after each piece, and complete at its
+// end. It has pieces for all readers and pieces for one reader, in any order, and begins anywhere.
 func TestGzipped(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var p press
@@ -49,7 +49,7 @@ func TestGzipped(t *testing.T) {
 	}
 }
 
-// TestGzippedIsReadAtOnce: Go's reader gives out each piece when it has come.
+// TestGzippedIsReadAtOnce checks that Go's gzip reader returns each piece as soon as it arrives.
 func TestGzippedIsReadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, out := io.Pipe()

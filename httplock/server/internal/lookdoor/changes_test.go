@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A site is a server, and a client that keeps up with its locks by changes.
+// A site is a server, and a client that follows its locks by requests for the changes.
 type site struct {
 	*testing.T
 	engine *counting
@@ -37,18 +37,18 @@ type site struct {
 	who    caller.Caller
 
 	revision string
-	zipped   bool // answers are to be compressed; then they are not recorded
-	sent     int  // bytes of the last answer
+	zipped   bool // requests accept gzip; then replies are not recorded
+	sent     int  // bytes of the last reply
 }
 
-// A counting engine counts lists, and holds them up until gate is closed.
+// A counting engine counts lists, and delays them until gate is closed.
 type counting struct {
 	*mem.Engine
 	lists atomic.Int64
-	takes atomic.Int64  // nanoseconds that a list takes
-	stall atomic.Int64  // and that the next one takes longer
-	most  atomic.Int64  // names that the next list makes up
-	gate  chan struct{} // nil: none is held up
+	takes atomic.Int64  // nanoseconds that each list takes
+	stall atomic.Int64  // more nanoseconds for the next list
+	most  atomic.Int64  // if not 0, how many invented names the next list has
+	gate  chan struct{} // nil: no list waits
 	fails error
 }
 
@@ -98,7 +98,7 @@ func openWith(t *testing.T, o *mem.Options) *site {
 	return s
 }
 
-// take holds a lock, and returns its lease.
+// take acquires a lock, and returns the ID of its lease.
 func (s *site) take(name string, ttl time.Duration) lockinfo.LeaseID {
 	s.Helper()
 	id := lockinfo.NewLeaseID()
@@ -123,7 +123,7 @@ func (s *site) renew(name string, id lockinfo.LeaseID, ttl time.Duration) {
 	}
 }
 
-// ask asks for the changes after the last answer.
+// ask requests a list of locks with a query.
 func (s *site) ask(query string) *httptest.ResponseRecorder {
 	s.Helper()
 	r := httptest.NewRequestWithContext(s.Context(), "GET", "/v1/locks?"+query, nil)
@@ -138,8 +138,8 @@ func (s *site) ask(query string) *httptest.ResponseRecorder {
 	return w
 }
 
-// want asks for the changes after the last answer, and checks them: whole says that all locks
-// are to come, and names are those that come, with a - in front of those that are free.
+// want requests the changes after the last reply, and checks the reply. whole is whether it must be
+// a list of all locks. names are the names in it, with a - before the names of free locks.
 func (s *site) want(whole bool, names ...string) {
 	s.Helper()
 	w := s.ask("since=" + s.revision)
@@ -179,8 +179,8 @@ func (s *site) want(whole bool, names ...string) {
 	}
 }
 
-// A client that says what it knows gets what has changed since: not renewals, but one that is
-// late; and names that nobody has any more.
+// TestChanges checks that a client with a known revision gets the locks that have changed since,
+// including those that became free. A renewal is a change only if it was late.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
@@ -195,7 +195,7 @@ func TestChanges(t *testing.T) {
 		s.release("b", b)
 		s.want(false, "c", "-b")
 		s.want(false)
-		time.Sleep(21 * time.Second) // of the 30 s of a
+		time.Sleep(21 * time.Second) // of the 30 s TTL of a
 		s.want(false, "a")
 		s.renew("a", a, 30*time.Second)
 		s.want(false, "a")
@@ -206,7 +206,7 @@ func TestChanges(t *testing.T) {
 		s.take("b", time.Minute)
 		s.want(false, "-c", "b")
 		s.revision = before
-		s.want(false, "-c", "b") // once more, to whom it did not reach
+		s.want(false, "-c", "b") // again, for a client that lost the reply
 		for _, unknown := range []string{"x", "x-1", strings.TrimRight(before, "0123456789") + "99", before + "0", strings.Repeat("x", 1000)} {
 			s.revision = unknown
 			s.want(true, "a", "b")
@@ -214,7 +214,7 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// Ten thousand locks that only are renewed cost a page that looks every 10 s next to nothing.
+// TestChangesAreSmall checks that a page gets few bytes while 10,000 locks are only renewed.
 func TestChangesAreSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
@@ -242,7 +242,7 @@ func TestChangesAreSmall(t *testing.T) {
 	})
 }
 
-// Those who ask at the same time share a list that has begun after all of them.
+// TestChangesAreShared checks that concurrent requests share a list that begins after all of them.
 func TestChangesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
@@ -269,21 +269,21 @@ func TestChangesAreShared(t *testing.T) {
 	})
 }
 
-// follow has pages follow the locks for a while, each as the server tells it to, and returns
-// how many lists there were.
+// follow makes pages follow the locks for a while, each at the times that the server sets. It
+// returns how many lists there were.
 func (s *site) follow(pages int, length time.Duration) int {
 	s.Helper()
 	began, before := time.Now(), s.engine.lists.Load()
 	var all sync.WaitGroup
 	for i := range pages {
 		all.Go(func() {
-			time.Sleep(time.Duration(i) * 7 * time.Second) // they are not opened together
+			time.Sleep(time.Duration(i) * 7 * time.Second) // the pages do not begin together
 			for revision := ""; time.Since(began) < length; {
-				time.Sleep(time.Duration(i) * time.Millisecond) // nor are they equally fast
+				time.Sleep(time.Duration(i) * time.Millisecond) // and are not equally fast
 				r := httptest.NewRequestWithContext(s.Context(), "GET", "/v1/locks?since="+revision, nil)
 				r.Header.Set("Accept", "application/x-ndjson")
 				w := httptest.NewRecorder()
-				s.server.ServeHTTP(w, r) // not recorded: they are many
+				s.server.ServeHTTP(w, r) // not recorded: there are too many
 				revision = w.Header().Get("Holdfast-Revision")
 				next, err := strconv.Atoi(w.Header().Get("Holdfast-Next-Ms"))
 				if err != nil || next <= 0 {
@@ -298,9 +298,9 @@ func (s *site) follow(pages int, length time.Duration) int {
 	return int(s.engine.lists.Load() - before)
 }
 
-// However long a list takes and however many pages are open, lists take at most a twentieth of
-// the time, but for those that pages begin with. A short list is made every 2 s, or every 10 s
-// where there are events, and one that takes 30 s for once changes nothing of that.
+// TestListsTakeATwentieth checks that lists take at most a twentieth of the time, however long a
+// list takes and however many pages are open. The first lists of each page do not count. Short
+// lists still come every 2 s, or every 10 s with history, even after one list has taken 30 s.
 func TestListsTakeATwentieth(t *testing.T) {
 	const pages, length = 8, time.Hour
 	for _, history := range []bool{false, true} {
@@ -327,7 +327,7 @@ func TestListsTakeATwentieth(t *testing.T) {
 	}
 }
 
-// Where there are no revisions the whole list comes, and what is wrong is refused.
+// TestNoChanges checks that requests without revisions get whole lists, or are refused if wrong.
 func TestNoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
@@ -368,7 +368,7 @@ func TestNoChanges(t *testing.T) {
 	})
 }
 
-// What a page reads again and again is compressed, if it is long.
+// TestLongAnswersAreCompressed checks that the reply to a look is compressed, unless it is short.
 func TestLongAnswersAreCompressed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)

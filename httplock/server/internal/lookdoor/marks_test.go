@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// However many names come and go, few are kept, and who knows too old a revision is told so.
+// TestMarksAreBounded checks that few marks are kept, however many names come and go, and that
+// revisions that are too old become unknown.
 func TestMarksAreBounded(t *testing.T) {
 	m := newMarks()
 	for list := range uint64(50) {
