@@ -40,7 +40,7 @@ local function hit(t, released)
 end
 
 local ended, next, more = {}, '0', false
--- takeAway ends a lease. INVARIANT I4: only a live one, with its own token.
+-- takeAway ends a lease. INVARIANT I4: only a live lease, with its own token.
 local function takeAway(h)
   endLease(s, h)
   ended[#ended + 1] = h
@@ -75,7 +75,7 @@ for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
   if by and tonumber(clock) > millis() - tonumber(ARGV[BREAK_MEMORY]) then
     kept[#kept + 1] = line
     if by == id then
-      own[#own + 1] = line -- INVARIANT I6: of an earlier copy, or an earlier part
+      own[#own + 1] = line -- INVARIANT I6: of an earlier copy of this request, or an earlier part
     end
   end
 end

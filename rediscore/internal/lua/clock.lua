@@ -12,14 +12,14 @@ local function micros()
   return clock
 end
 
--- millis returns it in ms.
+-- millis returns the server's clock in ms.
 local ms
 local function millis()
   ms = ms or math.floor(micros() / 1000)
   return ms
 end
 
--- num returns an integer with all its digits, which '..' does not.
+-- num returns an integer as text with all its digits; '..' may not write all of them.
 local function num(n)
   return string.format('%.0f', n)
 end

@@ -27,7 +27,7 @@ local function extend(at, id, ttl, token)
   if s.unknown or s.more then
     return s.unknown or -6
   end
-  -- INVARIANT I4: only the exact lease, and never a new one.
+  -- INVARIANT I4: only the exact lease. An extend never makes a lease.
   local h = lease(s, id)
   if not h or h.ends and h.left <= 0 or token ~= '0' and h.token ~= token then
     return 0

@@ -11,7 +11,7 @@ local lock = read(KEYS[LOCK])
 if lock and lock.err then
   return redis.error_reply(lock.err)
 end
--- INVARIANT I4: only the exact lease, and never a new one.
+-- INVARIANT I4: only the exact lease. An extend never makes a lease.
 if not lock or lock.id ~= ARGV[ID] then
   return lock and lock.group and -7 or 0
 end

@@ -25,8 +25,8 @@ do
       and (not foreign or not ours or tonumber(ours) <= now and now - tonumber(ours) < (alien and SHARE or TURNS))
       -- The last token outlasts the lease, as in keepToken of token.lua.
       and ends - now < ARGV[TOKEN_MEMORY] / 2
-      -- INVARIANT I2: above all that the last token has reserved. A last token ahead of the
-      -- clock, or one that is not a number, is left to drawToken.
+      -- INVARIANT I2: above all tokens that the last token has reserved. drawToken handles a last
+      -- token that is ahead of the clock, or not a number.
       and string.find(last, '^%d+$') and last + TOKEN_RANGE <= tonumber(token) then
       -- The first write needs no memory, and a full server refuses only the first write.
       redis.call('ZREM', KEYS[QUEUE], id)

@@ -4,7 +4,7 @@
 -- ARGV   PLACES how many places of each name to describe at most; FROM the number of the place
 --        after which to begin, -inf at first
 -- Reply  for each name: {now, ms left, value, last token, leases, places, n, rest, next, part};
---        -6 if the client must ask for the name again; or the text of the server's error
+--        -6 if the client must request the name again; or the text of the server's error
 --        now         the server's clock in ms
 --        ms left     -1 for no expiry, -2 if the name is free
 --        value       of the lock's key, '' for none

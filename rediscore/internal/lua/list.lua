@@ -1,5 +1,5 @@
--- list.lua: describes those of many names that have only an exclusive lease. It writes nothing. It
--- follows clock.lua.
+-- list.lua: describes many names, as far as they have nothing but an exclusive lease. It writes
+-- nothing. It follows clock.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, DETAIL
 -- Reply  for each name: 0 if it has no lock and no companions; '<now> <ms left> <last token>
@@ -17,8 +17,8 @@ local function describe(at)
   return value and num(millis()) .. ' ' .. redis.call('PTTL', KEYS[at + LOCK]) .. ' ' .. last .. ' ' .. value or 0
 end
 
--- The script looks for the companions of this many names in one command, and for those of each
--- name only if one has any.
+-- The script looks for the companions of this many names in one command. If there are any, it looks
+-- for the companions of each name.
 local TOGETHER = 16 * EACH_KEYS
 
 local replies = {}

@@ -1,8 +1,8 @@
--- member.lua: what the scripts of a quorum's member share. It follows token.lua.
+-- member.lua: the functions that the scripts of a quorum's member share. It follows token.lua.
 --
 -- Besides the keys of names the store has one marker:
 --     <memory of the server> <end of the quarantine in ms of its clock>
--- It has no expiry. See memory_id for what names the memory.
+-- It has no expiry. The memory is named as memory_id returns it.
 
 -- readName returns the lock, nil if the name is free, and its last token. If one of them cannot
 -- be read, the third value is the reply.
@@ -30,8 +30,8 @@ local function info(section, field)
 end
 
 -- memory_id names the memory of the server. Its run ID changes with every start. The second
--- replication ID changes when a replica is promoted: a server that was one may lack what it had
--- granted before, although its marker came back with the data of its master.
+-- replication ID changes when a replica is promoted. A server that was a replica may lack leases
+-- that it granted before, although its marker came back with the data of its master.
 local function memory_id()
   return info('server', 'run_id') .. '-' .. info('replication', 'master_replid2')
 end

@@ -5,8 +5,8 @@
 -- ARGV   TOKEN_MEMORY of the last token in ms; LEAD how far a token may be ahead of the clock, in
 --        us; for each lease: ID; TTL in ms; REPAIR 1 or 0; TOKEN, 0 if unknown; QUARANTINE its
 --        length in ms; SINCE how long ago the lease was granted, in us; HOLDER as JSON
--- Reply  for each lease: the token of the lease, which lasts on; 0 if there is none; or the text
---        of the error
+-- Reply  for each lease: its token, if the lease was lengthened; 0 if there is none; or the text of
+--        the error
 
 local function repair(k, a, own)
   local token = tonumber(ARGV[a + TOKEN])

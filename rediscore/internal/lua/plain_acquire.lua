@@ -30,8 +30,8 @@ local function plain(k, a)
   -- This is the first write, the only one that a full server refuses. INVARIANT I11: the end
   -- counts from the token, which is the clock. If the second write fails, a token is skipped.
   local last = redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY], 'GET')
-  -- INVARIANT I2: above all that the last token has reserved. A token ahead of the clock, and
-  -- any other text, is left to drawToken.
+  -- INVARIANT I2: above all tokens that the last token has reserved. drawToken handles a last
+  -- token that is ahead of the clock, or not a number.
   if last and not (string.find(last, '^%d+$') and last + TOKEN_RANGE <= number) then
     return putBack(KEYS[k + FENCE], last)
   end

@@ -8,7 +8,7 @@
 
 local release = plain
 local function plain(k, a)
-  -- Plain is an exclusive lease, or none.
+  -- A name is plain if it has an exclusive lease, or none.
   local value, mine = redis.call('GET', KEYS[k + LOCK]), 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' '
   if value and not string.find(value, '^THIS_LAYOUT %w') or redis.call('EXISTS', KEYS[k + DETAIL]) ~= 0 then
     return 0

@@ -6,7 +6,7 @@ if writes then
 
   -- recorded appends an item to the history of the name whose keys follow KEYS[k]. odd is the
   -- remainder of the new count by 2: 1 if the lease begins, 0 if it ends. With another count the
-  -- end of an earlier lease is missing, or the grant that an engine without history made. Then it
+  -- end of an earlier lease is missing, or a grant by an engine without history. Then recorded
   -- changes nothing and returns false, and the full script records what is missing; see lapse in
   -- remember.lua. late is true if the history may expire too early for a lease that has left ms.
   function recorded(k, item, clock, odd, late, left)

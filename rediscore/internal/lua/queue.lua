@@ -9,12 +9,12 @@
 -- and in detail the fields
 --     last     the greatest number of a place
 --     lasts    the end in ms of a place up to which the expiry of these keys suffices
---     due      an instant in ms before which no place expires; it is there if a place is
+--     due      an instant in ms before which no place expires; it exists if a place does
 --     once     1 if there ever was a place for work that is done once
 --     w<lease ID>  <end in ms> <WaiterTTL in ms> <mode> <limit> <permits> <MinToken> <once>
 --              <clock of the first request in ms> <inbox> <holder as JSON>
--- A place counts only while it is in both. One that has expired is given up at the head of the
--- queue, and wherever mend finds it.
+-- A place counts only while it is in queue and in detail. An expired place is given up at the head
+-- of the queue, and wherever mend finds it.
 --
 -- A message to an inbox is <lease ID> <token>: the lease was granted with this token. With token
 -- 0 the waiter should refresh its place now; with 0 <ms>, after these ms.
@@ -145,7 +145,7 @@ local function refreshPlaces(s, all)
   end
 end
 
--- giveUpPlaces deletes places. Those of heirs are granted the lock.
+-- giveUpPlaces deletes places. The places of heirs leave because they are granted the lock.
 function giveUpPlaces(s, ids, heirs)
   local there = writes and s.places > 0 and places(s, ids) or {}
   local n = s.places > 0 and #ids > 0 and redis.call('ZREM', s.queue, unpack(ids)) or 0
@@ -160,8 +160,8 @@ function giveUpPlaces(s, ids, heirs)
   end
 end
 
--- expire ends the leases and places of a name that have expired, and those of which a user has
--- deleted a key. If it sets s.more, some remain.
+-- expire ends the leases and places of a name that have expired, and leases and places whose keys a
+-- user has deleted. If it sets s.more, some remain.
 local function expire(s)
   if not s.busy then
     return
@@ -205,7 +205,7 @@ local function purge(s)
   end
 end
 
--- sweep deletes the companions if they hold nothing.
+-- sweep deletes the companions if there are no leases and places in them.
 local function sweep(s)
   if s.busy and not s.mine and s.places == 0 then
     redis.call('UNLINK', s.holders, s.queue, s.detail)

@@ -25,7 +25,7 @@ if s.unknown then
 end
 purge(s)
 if s.more then
-  -- The lease lasts until then, so that no other request is granted in between.
+  -- The lease lasts until the client's next call, so that no other request is granted before it.
   return { 0, remember, 1, '' }
 end
 local h = lease(s, id)

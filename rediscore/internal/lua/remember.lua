@@ -7,7 +7,7 @@ local eventOf, lapse, ending, ranOut, left = note, note, note, note, note
 
 if writes then
   -- lapsed returns the missing events of a name without a lease: ends of leases without a
-  -- request. The last lease ended when the expiry of the history shows. No lease ended before its
+  -- request. The expiry of the history shows when the last lease ended. No lease ended before its
   -- first TTL, or after the next exclusive lease began, or after now.
   local function lapsed(history, clock)
     local list, over, shared, events = redis.pcall('LRANGE', history, 0, -1), {}, {}, {}
@@ -68,7 +68,7 @@ if writes then
     end
   end
 
-  -- eventOf returns an event of a lease or a place p, which happened at clock, now if that is nil.
+  -- eventOf returns an event of a lease or a place p, which happened at clock (nil for now).
   -- what is the token, or the first half of the lease ID of a place.
   function eventOf(kind, p, what, since, clock)
     return kind .. num(clock or micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
@@ -79,8 +79,8 @@ if writes then
     return eventOf(kind, h, h.token, h.granted, clock) .. (s.about or '')
   end
 
-  -- ranOut returns the events of shared leases and permits that have expired. The caller calls it
-  -- before it deletes them.
+  -- ranOut returns the events of shared leases and permits that have expired. It must be called
+  -- before the caller deletes them.
   function ranOut(s, members, records)
     local ends, events = redis.call('ZMSCORE', s.holders, unpack(members)), {}
     for i, member in ipairs(members) do

@@ -22,8 +22,8 @@ local function drawToken(s, min)
   if refusal then
     return nil, refusal
   end
-  -- INVARIANT I2: above all that the last token has reserved, at any clock. Integers are exact
-  -- below 2^53, but only '%.0f' writes all their digits.
+  -- INVARIANT I2: above all tokens that the last token has reserved, at any clock. Integers are
+  -- exact below 2^53, but only '%.0f' writes all their digits.
   local token = math.max(last + TOKEN_RANGE, micros(), tonumber(min) + 1)
   if token >= 9007199254740991 then
     return nil, { -3 }
@@ -31,7 +31,7 @@ local function drawToken(s, min)
   return num(token)
 end
 
--- rememberToken writes the last token, after countIn for the leases that it was drawn for.
+-- rememberToken writes the last token. The leases with new tokens must have been counted in before.
 local function rememberToken(s, token)
   putToken(s.fence, token, s.lock and s.lock.left or 0, ARGV[TOKEN_MEMORY])
 end
@@ -110,8 +110,8 @@ local function nextInLine(s)
 end
 
 -- serve hands the lock to the first place of the queue, and to the next ones as long as they fit.
--- INVARIANT I7: it skips no place. Each one gets a message: an engine takes an inbox without
--- messages for dead. If no token can be drawn, s.failed is the reply.
+-- INVARIANT I7: it skips no place. Each place that leaves gets a message: an engine regards an inbox
+-- without messages as dead. If no token can be drawn, s.failed is the reply.
 local function serve(s)
   -- Under an exclusive lease only places whose do-once work is recorded leave the queue.
   if s.lock and not s.lock.group and not s.once then
@@ -151,7 +151,7 @@ local function settle(s)
 end
 
 -- blocker returns the reply to a request that was not granted and has no place, as in acquire.lua.
--- It is about the lease that expires first.
+-- The reply is about the lease that expires first.
 local function blocker(s)
   local h = s.mine and holding(s, redis.call('ZRANGE', s.holders, 0, 0)[1]) or s.lock
   if not h then

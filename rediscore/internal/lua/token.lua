@@ -4,8 +4,8 @@
 -- microseconds, and as long as the name is held or kept closed, because a list finds names by
 -- this key. So that a renewal need not look at the key, the time after the token of the lease is
 -- divided into halves of TOKEN_MEMORY, and the key lasts at least until the end of the half in
--- which the lease ends. So a request lengthens it only if the lease comes to end in a later half
--- than the present one.
+-- which the lease ends. So a request lengthens the key only if the lease comes to end in a later
+-- half than the present one.
 
 -- lastToken returns the last token of a name as a number, 0 for none; or nil, and the reply if it is
 -- not a usable one.

@@ -4,7 +4,7 @@
 -- KEYS   for each name: LOCK, DETAIL
 -- Reply  for each name: 1 if it has one of these keys, or if the server refuses to look; else 0
 
--- The script looks for this many keys in one command, and for each name only if one exists.
+-- The script looks for this many keys in one command. If any exists, it looks for each name.
 local TOGETHER = EACH_KEYS * 16
 
 local replies = {}

@@ -18,8 +18,8 @@
 -- GLIMPSE; if a foreign client was seen within MEMORY, for SHARE and GAP.
 local GLIMPSE, GAP, MEMORY = 2, 20, 60000
 
--- recent reports whether now is less than ms after an instant, which a clock that went back has
--- not reached yet.
+-- recent reports whether now is less than ms after an instant. It is false if the clock went back
+-- to before the instant.
 local function recent(instant, ms)
   return instant ~= nil and millis() >= instant and millis() - instant < ms
 end
@@ -30,7 +30,7 @@ local function vacant(s)
 end
 
 -- yield leaves a lock that has become free to foreign clients, if it is time for that, and reports
--- whether it does. It tells the head of the queue when to refresh its place.
+-- whether it does. It sends the head of the queue the time at which to refresh its place.
 local function yield(s)
   if ARGV[FOREIGN] ~= '1' or s.lock or s.places == 0 or vacant(s) > 0 then
     return false
@@ -50,8 +50,8 @@ local function yield(s)
   return true
 end
 
--- meet records that a foreign client holds the lock while the name has companions. It has had its
--- turn, so the rest of the gap is not needed.
+-- meet records that a foreign client holds the lock while the name has companions. The client has
+-- had its turn, so the rest of the gap is not needed.
 local function meet(s)
   if ARGV[FOREIGN] == '1' and s.busy then
     redis.pcall('HSET', s.detail, 'ours', num(millis()), 'alien', num(millis()), 'gap', '0')
