@@ -168,7 +168,7 @@ func (p *tab) await(what, function string, args ...any) {
 	p.awaitIn(patience, what, function, args...)
 }
 
-// awaitIn is await with a time of its own.
+// awaitIn is await with another time limit.
 func (p *tab) awaitIn(d time.Duration, what, function string, args ...any) {
 	p.t.Helper()
 	var err error

@@ -174,7 +174,7 @@ func handOver(tb testing.TB, c *holdfast.Client, engine driver.Engine, name stri
 }
 
 // TestSpeed checks how much time a server between client and Redis adds, in rounds that alternate
-// with direct requests. Only a soak run can fail, because nothing else runs beside it.
+// with direct requests. Only a soak run can fail, because only then nothing else runs.
 func TestSpeed(t *testing.T) {
 	redis := testsvc.Redis(t)
 	near := direct(t, redis)

@@ -179,8 +179,8 @@ func (s *site) want(whole bool, names ...string) {
 	}
 }
 
-// TestChanges checks that a client with a known revision gets the locks that have changed since,
-// including those that became free. A renewal is a change only if it was late.
+// TestChanges checks that a client gets the locks that changed since its revision, freed ones too.
+// A lease changes when its renewal is late, and when it is renewed late or with another TTL.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
