@@ -39,7 +39,7 @@ func (v *voter) Propose(ctx context.Context, req driver.ProposeRequest) (driver.
 
 // TestLateVoteCountsForItsToken checks that an acceptance does not count for a greater token
 // proposed before it arrived. Two of three members refuse the first token. The third accepts it,
-// but its reply is late. Then only one member receives the second token: that is no majority.
+// but its reply is late. Then only one member receives the second token: that is not a majority.
 // INVARIANT I2.
 func TestLateVoteCountsForItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
