@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
-// hears checks that listener is told by ringer of what is handed over to it,
-// and until then of nothing.
+// hears checks that listener receives notices of the locks that ringer hands over to it, and no
+// other notices.
 func hears(t *testing.T, listener, ringer *Engine) {
 	t.Helper()
 	mine, other := drivertest.Request("mine", time.Minute), drivertest.Request("other", time.Minute)
@@ -26,7 +26,7 @@ func hears(t *testing.T, listener, ringer *Engine) {
 	if got, want := drivertest.HandedOver(t, last), lastToken(t, listener, "other"); got != want {
 		t.Errorf("notice of token %d, want %d", got, want)
 	}
-	if !silent(w) { // the listener has looked at the bell
+	if !silent(w) { // the listener has read the bell
 		t.Error("a notice while the name is held")
 	}
 	drivertest.Release(t, ringer, mine)
@@ -44,7 +44,7 @@ func TestBell(t *testing.T) {
 	}
 }
 
-// TestOwnHandOver: a waiter in the same process needs no bell.
+// TestOwnHandOver checks that a hand-over to a waiter of the same engine does not ring the bell.
 func TestOwnHandOver(t *testing.T) {
 	e := openNew(t)
 	hears(t, e, e)
@@ -53,8 +53,7 @@ func TestOwnHandOver(t *testing.T) {
 	}
 }
 
-// TestBellWithoutMessages: the bell is looked at where the system refuses to
-// tell of files.
+// TestBellWithoutMessages checks that the bell is polled if the system refuses file notifications.
 func TestBellWithoutMessages(t *testing.T) {
 	e := openNew(t)
 	e.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("too many") }
@@ -63,8 +62,7 @@ func TestBellWithoutMessages(t *testing.T) {
 	}
 }
 
-// TestBellIsMadeAnew: waiters hear the bell again after it was deleted,
-// replaced or moved away.
+// TestBellIsMadeAnew checks that waiters notice the bell again after it was deleted or moved away.
 func TestBellIsMadeAnew(t *testing.T) {
 	e := openNew(t)
 	ringer := open(t, e.path)

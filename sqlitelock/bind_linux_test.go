@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// bind mounts a file over another path, which it makes. It says "bound" or
-// what went wrong.
+// bind creates the file over, and mounts file on it. It returns "bound" or the text of the error.
 func bind(file, over string) string {
 	err := os.WriteFile(over, nil, 0o600)
 	if err == nil {
@@ -28,8 +27,8 @@ func bind(file, over string) string {
 	return "bound"
 }
 
-// ownMounts starts a process with mounts of its own, as root or as the root of
-// a user namespace.
+// ownMounts returns the attributes of a process with mounts of its own, which runs as root or as
+// the root of a user namespace.
 func ownMounts() *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
 		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
@@ -41,9 +40,9 @@ func ownMounts() *syscall.SysProcAttr {
 	}
 }
 
-// TestBindMountOfTheFile: a process that has the database itself mounted, as a
-// container may, and not its directory, is refused; by the first path it finds
-// the lock held. The holder loses nothing.
+// TestBindMountOfTheFile checks that Open refuses a database file that is itself a mount point, as
+// in a container. By its first path, the same process finds the lock held. The holder's lease
+// stays.
 func TestBindMountOfTheFile(t *testing.T) {
 	other, err := spawnWith(t, ownMounts(), "rival", "")
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// breakOf returns a request to break a lease, and all with smaller tokens.
+// breakOf returns a request to break the lease with this token and all leases with smaller tokens.
 func breakOf(name string, token uint64) driver.BreakRequest {
 	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: name, Token: token, Older: true, Author: "ada", Reason: "stuck"}
 }
 
-// mustBreak breaks leases, which must be so many.
+// mustBreak breaks leases, and fails t unless their number is want.
 func mustBreak(t *testing.T, e *Engine, req driver.BreakRequest, want int) []lockinfo.Broken {
 	t.Helper()
 	broken, err := e.Break(t.Context(), req)
@@ -27,7 +27,7 @@ func mustBreak(t *testing.T, e *Engine, req driver.BreakRequest, want int) []loc
 	return broken
 }
 
-// TestBreakOfMany: many leases are broken in several transactions, all of them.
+// TestBreakOfMany checks that a break that takes several transactions breaks all leases.
 func TestBreakOfMany(t *testing.T) {
 	const many = 2*breakRows + 10
 	e := open(t, filepath.Join(t.TempDir(), "locks.db"))
@@ -45,12 +45,12 @@ func TestBreakOfMany(t *testing.T) {
 	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != writer.LeaseID {
 		t.Errorf("holders %+v, %v; want the writer who waited", lock.Holders, err)
 	}
-	mustBreak(t, e, req, driver.MaxBreaks) // a repeat names those that are remembered
+	mustBreak(t, e, req, driver.MaxBreaks) // a repeat returns the breaks that are remembered
 	drivertest.Release(t, e, writer)
 }
 
-// TestBreaksOutliveReboot: who broke a lock is known after a reboot, and until
-// the wall clock says that it is long enough ago. INVARIANT I11.
+// TestBreaksOutliveReboot checks that Breaks reports a break after a reboot, until BreakMemory has
+// passed on the wall clock. INVARIANT I11.
 func TestBreaksOutliveReboot(t *testing.T) {
 	h := newHost("one boot")
 	path := filepath.Join(t.TempDir(), "locks.db")
@@ -71,14 +71,14 @@ func TestBreaksOutliveReboot(t *testing.T) {
 	if broken, err := e.Breaks(t.Context(), "a"); err != nil || len(broken) != 0 {
 		t.Errorf("Breaks after BreakMemory = %+v, %v; want none", broken, err)
 	}
-	drivertest.Granted(t, e, drivertest.Request("b", time.Hour)) // and its sweep
+	drivertest.Granted(t, e, drivertest.Request("b", time.Hour)) // this grant sweeps
 	if kept := number(t, plain(t, e.path), `SELECT count(*) FROM broken`); kept != 0 {
 		t.Errorf("%d records are kept after BreakMemory and a sweep, want none", kept)
 	}
 }
 
-// TestBreakWithoutAlarm: where the alarm cannot be rung or heard a lock is
-// broken all the same, and renewals find out.
+// TestBreakWithoutAlarm checks that a lock can be broken if the alarm can be neither rung nor
+// heard. The holder's renewal then reports the loss.
 func TestBreakWithoutAlarm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	if err := os.Mkdir(path+"-alarm", 0o700); err != nil {
@@ -97,7 +97,7 @@ func TestBreakWithoutAlarm(t *testing.T) {
 	}
 }
 
-// TestAlarmIsMadeAnew: an alarm that somebody deletes is heard again.
+// TestAlarmIsMadeAnew checks that losses are reported after the alarm was deleted.
 func TestAlarmIsMadeAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	e, other := open(t, path), open(t, path)

@@ -20,8 +20,8 @@ import (
 // childArg is the first argument of the test binary when it runs as a child.
 const childArg = "child"
 
-// childMain is a process that takes part in a test: a role, the database, and
-// more that the role wants.
+// childMain runs the test binary as a child. Its arguments are a role, the path of the database,
+// and the arguments of the role.
 func childMain(args []string) error {
 	switch args[0] {
 	case "rival":
@@ -52,8 +52,8 @@ func childMain(args []string) error {
 	}
 }
 
-// increase adds 1 to the number in dir/count, times times, under a lock. It fails
-// if anybody else is at it, or if a token is not above the one before.
+// increase adds 1 to the number in dir/count, times times, under a lock. It fails if another
+// process does so at the same time, or if a token is not above the previous one.
 func increase(e *Engine, dir, times string) error {
 	n, err := strconv.Atoi(times)
 	if err != nil {
@@ -99,7 +99,7 @@ func increment(dir string, token uint64) error {
 	return os.Remove(mark)
 }
 
-// cycleForever acquires and releases until it is killed, several names together.
+// cycleForever acquires and releases several names concurrently until it is killed.
 func cycleForever(e *Engine) error {
 	fmt.Println("cycling")
 	failed := make(chan error)
@@ -125,8 +125,8 @@ func cycleName(e *Engine, name string) error {
 	}
 }
 
-// hold takes the lock for a TTL, says between which instants of the boot-time
-// clock it did, and waits to be killed.
+// hold acquires the lock for a TTL, prints two instants of the boot-time clock, before and after
+// the request, and waits to be killed.
 func hold(e *Engine, ttl string) error {
 	d, err := time.ParseDuration(ttl)
 	if err != nil {
@@ -149,10 +149,9 @@ func hold(e *Engine, ttl string) error {
 	return err
 }
 
-// waitOnCommand reads commands: "acquire NAME" begins to wait for a lock, says
-// "held PLACE" when it has a place, "granted INSTANT TOKEN" when it has the
-// lock, and then releases it; "cost" answers with the CPU time of the process
-// and the number of requests that waiting has made, until now.
+// waitOnCommand reads commands. "acquire NAME" acquires and releases a lock: it prints "held PLACE"
+// for each refused request, and "granted INSTANT TOKEN" once it has the lock. "cost" prints the CPU
+// time of the process and the number of its acquire and refresh requests so far.
 func waitOnCommand(e *Engine) error {
 	waiting := &talkative{Engine: e}
 	client, err := holdfast.New(waiting, nil)
@@ -183,8 +182,7 @@ func waitOnCommand(e *Engine) error {
 	return client.Close()
 }
 
-// talkative tells of each attempt that was refused, and counts what waiting
-// costs.
+// talkative prints a line for each refused acquire, and counts the acquire and refresh requests.
 type talkative struct {
 	*Engine
 	requests atomic.Int64
@@ -204,8 +202,7 @@ func (e *talkative) Refresh(ctx context.Context, reqs []driver.RefreshRequest) [
 	return e.Engine.Refresh(ctx, reqs)
 }
 
-// queue gets a place for a time, says when it began to ask and which place it
-// has, and waits to be killed.
+// queueUp gets a place for a time, prints its number, and waits to be killed.
 func queueUp(e *Engine, name, waiterTTL string) error {
 	d, err := time.ParseDuration(waiterTTL)
 	if err != nil {

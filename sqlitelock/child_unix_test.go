@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used until now.
+// processorTime returns the CPU time that this process has used so far.
 func processorTime() (time.Duration, error) {
 	var u syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// A host has a clock that a test moves.
+// A host has clocks that a test moves.
 type host struct {
 	bootID string
 	mu     sync.Mutex // guards the rest
@@ -42,7 +42,7 @@ func (h *host) clock() clock {
 	}
 }
 
-// pass lets time go by on the boot-time clock, and step on the wall clock.
+// pass advances the boot-time clock by d, and the wall clock by step.
 func (h *host) pass(d, step time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,13 +61,13 @@ func (h *host) open(t testing.TB, path string) *Engine {
 	return e
 }
 
-// openOn returns an engine on a database of its own, on that host.
+// openOn returns an engine on a new database, with the clocks of h.
 func openOn(t testing.TB, h *host) *Engine {
 	t.Helper()
 	return h.open(t, filepath.Join(t.TempDir(), "locks.db"))
 }
 
-// TestBootClockDecides the expiry, to the nanosecond.
+// TestBootClockDecides checks that a lease expires by the boot-time clock, to the nanosecond.
 func TestBootClockDecides(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -83,7 +83,8 @@ func TestBootClockDecides(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
-// TestWallClockSteps neither end a lease nor make a token smaller.
+// TestWallClockSteps checks that a step of the wall clock neither ends a lease nor makes a token
+// smaller.
 func TestWallClockSteps(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -104,9 +105,8 @@ func TestWallClockSteps(t *testing.T) {
 	}
 }
 
-// TestReboot ends every lease at once, tombstones, closed names and places
-// included,
-// whatever the new boot's clock shows, and the tokens grow on.
+// TestReboot checks that a reboot ends all leases, tombstones, closed names and places at once,
+// whatever the new boot's clock shows, and that tokens continue to grow.
 func TestReboot(t *testing.T) {
 	h := newHost("one boot")
 	path := filepath.Join(t.TempDir(), "locks.db")
@@ -159,7 +159,7 @@ func TestBrokenClock(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute)) // no transaction was left open
 }
 
-// TestSystemClock: engines of one host read the same clock, which runs.
+// TestSystemClock checks that the engines of one host read the same clock.
 func TestSystemClock(t *testing.T) {
 	a, err := systemClock()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
-// harness is the suite's way to engines on files of their own.
+// harness opens engines for the conformance suite, each on a new file.
 var harness = enginetest.Harness{
 	Open: func(tb testing.TB) driver.Engine { return open(tb, filepath.Join(tb.TempDir(), "locks.db")) },
 	Join: func(tb testing.TB, e driver.Engine) driver.Engine { return open(tb, e.(*Engine).path) },
@@ -18,7 +18,7 @@ var harness = enginetest.Harness{
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 
-// openRemembering opens the database at path, with history.
+// openRemembering opens the database at path with history.
 func openRemembering(tb testing.TB, path string) *Engine {
 	tb.Helper()
 	e, err := Open(tb.Context(), path, &Options{History: true})
@@ -28,7 +28,7 @@ func openRemembering(tb testing.TB, path string) *Engine {
 	return e
 }
 
-// TestConformanceWithHistory runs what concerns history.
+// TestConformanceWithHistory checks the requirements that need history.
 func TestConformanceWithHistory(t *testing.T) {
 	h := harness
 	h.Open = func(tb testing.TB) driver.Engine { return openRemembering(tb, filepath.Join(tb.TempDir(), "locks.db")) }
@@ -36,6 +36,6 @@ func TestConformanceWithHistory(t *testing.T) {
 	enginetest.RunHistory(t, h)
 }
 
-// TestConformanceWithoutFlags runs what concerns the flags of the engine, with
-// each of them switched off in front of it.
+// TestConformanceWithoutFlags checks wrappers of the engine, each of which switches one of its
+// flags off.
 func TestConformanceWithoutFlags(t *testing.T) { enginetest.RunForwarded(t, harness) }

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// pages returns how many database pages the writing connection of e has looked
-// at until now: what its statements have searched, in a number that is not a time.
+// pages returns how many database pages the writing connection of e has read so far. It measures
+// the work of a search without a clock.
 func pages(t testing.TB, e *Engine) (n int) {
 	t.Helper()
 	for _, op := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
@@ -33,8 +33,8 @@ func pages(t testing.TB, e *Engine) (n int) {
 	return n
 }
 
-// transactions returns how many transactions of e write something while f
-// runs, and how many pages the greatest of them looks at.
+// transactions returns the largest number of pages that a transaction of e reads while f runs, and
+// how many transactions write.
 func transactions(t testing.TB, e *Engine, f func()) (most, n int) {
 	t.Helper()
 	last := pages(t, e)
@@ -74,7 +74,7 @@ type counted struct {
 
 func (s counted) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	r, err := s.Stmt.(sqldriver.StmtExecContext).ExecContext(ctx, args)
-	if err == nil { // not what was busy
+	if err == nil { // a busy statement does not count
 		s.by.n.Add(1)
 	}
 	return r, err
@@ -96,13 +96,12 @@ func frames(t testing.TB, e *Engine) int64 {
 	return (info.Size() - header) / (frameHeader + number(t, plain(t, e.path), `PRAGMA page_size`))
 }
 
-// TestPairCost: a lock that nobody else wants costs two transactions: 5
-// statements and 2 pages of the log to take it, and 3 statements and 1 page to
-// give it back.
+// TestPairCost checks that an uncontended lock costs two transactions: 5 statements and 2 pages of
+// the log to acquire it, and 3 statements and 1 page to release it.
 func TestPairCost(t *testing.T) {
 	e := openOn(t, newHost("boot"))
 	c := count(e)
-	drivertest.Cycle(t, e, "t") // its sweep, and the first token of the name
+	drivertest.Cycle(t, e, "t") // includes the sweep, and the first token of the name
 	req := drivertest.Request("t", time.Minute)
 	for _, step := range []struct {
 		what              string
@@ -121,14 +120,14 @@ func TestPairCost(t *testing.T) {
 	}
 }
 
-// many is as many waiters, holders or dead places as a name has in a test.
+// many is the number of waiters, holders or expired places of a name in a test.
 const many = 1000
 
-// rowID is the lease ID of row i of those that crowd makes.
+// rowID returns the lease ID of row i that crowd inserts.
 func rowID(i int) lockinfo.LeaseID { return lockinfo.LeaseID(fmt.Sprintf("%032x", i)) }
 
-// crowd puts n rows into a table, of a name, a mode and an expiry after the
-// boot, with lease IDs from 1 on.
+// crowd inserts n rows of a name into a table, with a mode, an expiry after the boot, and the lease
+// IDs from rowID(1) on.
 func crowd(t testing.TB, e *Engine, table string, n int, name string, mode lockinfo.Mode, expiry time.Duration, once bool) {
 	t.Helper()
 	f := modes.Of(mode)
@@ -142,9 +141,8 @@ func crowd(t testing.TB, e *Engine, table string, n int, name string, mode locki
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT %s FROM n`, table, columns, n, values))
 }
 
-// TestQueueCostDoesNotGrow: what a request for a place, a batch of refreshes
-// and a hand-over search under the write lock is the same in a queue of 3,000 as
-// in one of 200.
+// TestQueueCostDoesNotGrow checks that a request for a place, a batch of refreshes, a hand-over and
+// a refusal read hardly more pages under the write lock in a queue of 3,000 than in one of 200.
 func TestQueueCostDoesNotGrow(t *testing.T) {
 	cost := func(waiters int) (all []int) {
 		e := openNew(t)
@@ -189,9 +187,9 @@ func TestQueueCostDoesNotGrow(t *testing.T) {
 	}
 }
 
-// TestTransactionsAreBounded: whatever a name has of waiters, holders and what
-// is over, no transaction does more than a bounded part of it, and the call
-// goes on until all is done before it answers.
+// TestTransactionsAreBounded checks that a transaction does a bounded amount of work, however many
+// waiters, holders and expired rows a name has, and that a call returns only after all
+// transactions.
 func TestTransactionsAreBounded(t *testing.T) {
 	const (
 		far       = 1000 * time.Hour
@@ -265,7 +263,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 	}
 }
 
-// heldBefore makes an exclusive lease, and places behind it.
+// heldBefore returns a function that acquires an exclusive lease, and inserts places behind it.
 func heldBefore(mode lockinfo.Mode, expiry time.Duration, once bool) func(t *testing.T, e *Engine) {
 	return func(t *testing.T, e *Engine) {
 		holder := drivertest.Request("t", time.Hour)
@@ -275,8 +273,7 @@ func heldBefore(mode lockinfo.Mode, expiry time.Duration, once bool) func(t *tes
 	}
 }
 
-// allGranted checks that the places that crowd made are leases, granted in
-// their order.
+// allGranted checks that the places that crowd has made have become leases, in their order.
 func allGranted(t *testing.T, e *Engine) {
 	t.Helper()
 	conn := plain(t, e.path)
@@ -289,9 +286,8 @@ func allGranted(t *testing.T, e *Engine) {
 	}
 }
 
-// TestNobodyOvertakesUnfinishedWork: while a release hands the lock over to a
-// long queue in several transactions, nobody without a place gets in between,
-// whoever asks.
+// TestNobodyOvertakesUnfinishedWork checks that a new request overtakes no waiter while a release
+// hands the lock over to a long queue in several transactions.
 func TestNobodyOvertakesUnfinishedWork(t *testing.T) {
 	e := openNew(t)
 	heldBefore(lockinfo.Shared, 1000*time.Hour, false)(t, e)
@@ -302,7 +298,7 @@ func TestNobodyOvertakesUnfinishedWork(t *testing.T) {
 		defer close(released)
 		n := 0
 		commits(t, e, func() { drivertest.Release(t, e, driver.AcquireRequest{Name: "t", LeaseID: rowID(0)}) }, func() {
-			if n++; n == 2 { // the first is in the file
+			if n++; n == 2 { // the first transaction is committed
 				close(began)
 			}
 		})

@@ -27,7 +27,7 @@ func diagnose(t *testing.T, e *Engine) map[string]driver.Finding {
 	return found
 }
 
-// wantLevels fails t unless the findings that are not well are those of want.
+// wantLevels fails t unless the findings have the levels in want, and all others are OK.
 func wantLevels(t *testing.T, found map[string]driver.Finding, want map[string]driver.Level) {
 	t.Helper()
 	for _, key := range []string{"file_system", "journal", "schema", "permissions", "size", "clock", "locks", "names", "tokens"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-// The processes of one host, and a file. Here both are one process; another one would
-// open the same path.
+// Two clients of one host share a file. Here both are in one process; another process would open
+// the same path.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "locks") // /var/lib/billing outside of tests

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A jam is an engine whose requests wait because another process writes.
+// A jam is an engine whose requests wait because another connection writes.
 type jam struct {
 	*Engine
 	t     testing.TB
@@ -36,7 +36,7 @@ func (j *jam) length() int {
 	return len(j.queue.waiting)
 }
 
-// join runs f, whose request is the next in line once join returns.
+// join starts f, and returns once the request of f is in the queue.
 func (j *jam) join(f func()) {
 	j.t.Helper()
 	n := j.length() + 1
@@ -44,14 +44,14 @@ func (j *jam) join(f func()) {
 	drivertest.Eventually(j.t, "the request is in line", func() bool { return j.length() == n && len(j.turn) == 1 })
 }
 
-// end lets them go on, and waits for them.
+// end ends the other connection's transaction, and waits for the requests.
 func (j *jam) end() {
 	j.t.Helper()
 	must(j.t, j.other, `ROLLBACK`)
 	j.wg.Wait()
 }
 
-// acquires puts requests for n names in line that are free.
+// acquires queues requests for n free names, and returns the requests.
 func (j *jam) acquires(n int) (reqs []driver.AcquireRequest) {
 	j.t.Helper()
 	for i := range n {
@@ -62,9 +62,9 @@ func (j *jam) acquires(n int) (reqs []driver.AcquireRequest) {
 	return reqs
 }
 
-// TestGroupIsOneTransaction: requests that have waited for the same turn are
-// carried out together. 16 of them cost two statements for the transaction and 3
-// or 1 for each, and hardly more pages of the log than one.
+// TestGroupIsOneTransaction checks that queued requests are carried out in one transaction. 16 of
+// them cost two statements for the transaction and 3 or 1 for each request, and hardly more pages
+// of the log than one request.
 func TestGroupIsOneTransaction(t *testing.T) {
 	const many, sweep = 16, 8
 	e := openOn(t, newHost("boot"))
@@ -82,7 +82,7 @@ func TestGroupIsOneTransaction(t *testing.T) {
 		}
 	}
 	var reqs []driver.AcquireRequest
-	measure("acquire", 2+3*many+sweep, 5, func(j *jam) { reqs = j.acquires(many) }) // names that were never used
+	measure("acquire", 2+3*many+sweep, 5, func(j *jam) { reqs = j.acquires(many) }) // new names
 	measure("release", 2+many, 2, func(j *jam) {
 		for _, req := range reqs {
 			j.join(func() { drivertest.Release(t, e, req) })
@@ -90,8 +90,8 @@ func TestGroupIsOneTransaction(t *testing.T) {
 	})
 }
 
-// TestGroupIsBounded: however many wait, a transaction is about batchNames names at
-// most, or one request.
+// TestGroupIsBounded checks that a transaction is at most batchNames names, or one request, however
+// many requests wait.
 func TestGroupIsBounded(t *testing.T) {
 	const many = 3*batchNames/2 + 1
 	e := openNew(t)
@@ -118,8 +118,8 @@ func TestGroupIsBounded(t *testing.T) {
 	}
 }
 
-// TestFailureInAGroup is its own: it is answered, what it wrote is undone, and the
-// others are carried out as if it had not been there.
+// TestFailureInAGroup checks that a request that fails in a batch gets its error, and that its
+// writes are undone. The other requests are carried out.
 func TestFailureInAGroup(t *testing.T) {
 	failure := errors.New("my own")
 	e := openNew(t)
@@ -158,8 +158,8 @@ func TestFailureInAGroup(t *testing.T) {
 	}
 }
 
-// TestBrokenStatementInAGroup: a database error of one request, as of one that
-// does not fit any more, is not that of the others.
+// TestBrokenStatementInAGroup checks that a database error of one request in a batch does not
+// affect the others. Here the request does not fit into the database.
 func TestBrokenStatementInAGroup(t *testing.T) {
 	e := openNew(t)
 	must(t, e.conn, `PRAGMA max_page_count = 10`)
@@ -177,8 +177,8 @@ func TestBrokenStatementInAGroup(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("large", time.Minute))
 }
 
-// TestEndedInLine: a request whose context ends while it waits is answered at once
-// and not carried out, whether it has the turn or not, and the others are.
+// TestEndedInLine checks that a request whose context ends in the queue returns at once and is not
+// carried out, whether or not its caller has the turn. The other requests are carried out.
 func TestEndedInLine(t *testing.T) {
 	for _, ended := range []int{0, 1, 2} {
 		e := openNew(t)
@@ -214,8 +214,8 @@ func TestEndedInLine(t *testing.T) {
 	}
 }
 
-// TestEndedWhenItsTurnComes: a request whose context has ended, and that has not
-// left the line yet, is not carried out.
+// TestEndedWhenItsTurnComes checks that a request whose context has ended is not carried out, even
+// if the request is still in the queue.
 func TestEndedWhenItsTurnComes(t *testing.T) {
 	e := openNew(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,8 +232,8 @@ func TestEndedWhenItsTurnComes(t *testing.T) {
 	}
 }
 
-// TestLineIsServedInOrder: requests for places get them in the order in which they
-// came, even if one of them fails, and each is tried again alone. INVARIANT I7.
+// TestLineIsServedInOrder checks that requests get places in the order of their arrival, even if
+// one of them fails and each is retried alone. INVARIANT I7.
 func TestLineIsServedInOrder(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		e := openNew(t)
@@ -260,8 +260,7 @@ func TestLineIsServedInOrder(t *testing.T) {
 	}
 }
 
-// TestFailedGroupKeepsItsOrder: requests whose group has failed go before those
-// that came later.
+// TestFailedGroupKeepsItsOrder checks that the requests of a failed batch go before later requests.
 func TestFailedGroupKeepsItsOrder(t *testing.T) {
 	l := &queue{}
 	var all []*request
@@ -278,8 +277,8 @@ func TestFailedGroupKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// TestGroupSharesItsSteps: what a group hands over and purges is bounded as for one
-// request: each transaction goes on where the last one has stopped.
+// TestGroupSharesItsSteps checks that a batch purges no more rows in a transaction than one request
+// may, and that the next transaction continues where the last one stopped.
 func TestGroupSharesItsSteps(t *testing.T) {
 	const dead, asked = 100, 5
 	e := openNew(t)
@@ -288,7 +287,7 @@ func TestGroupSharesItsSteps(t *testing.T) {
 	}
 	j := newJam(t, e)
 	j.acquires(asked)
-	var left []int64 // before each commit, and in the end
+	var left []int64 // before each commit, and at the end
 	conn := plain(t, e.path)
 	look := func() { left = append(left, number(t, conn, `SELECT count(*) FROM lease WHERE mode = 1`)) }
 	commits(t, e, j.end, look)
@@ -303,8 +302,8 @@ func TestGroupSharesItsSteps(t *testing.T) {
 	}
 }
 
-// TestFailedCommitOfAGroup leaves the outcome of all its requests unknown, and
-// the engine of use.
+// TestFailedCommitOfAGroup checks that a failed commit leaves the outcome of all requests of the
+// batch unknown, and the engine usable.
 func TestFailedCommitOfAGroup(t *testing.T) {
 	e := openNew(t)
 	j := newJam(t, e)
@@ -324,8 +323,8 @@ func TestFailedCommitOfAGroup(t *testing.T) {
 	}
 }
 
-// TestDurableInAGroup: a group with a request that must outlive a power cut is
-// flushed to the disk, and one without is not.
+// TestDurableInAGroup checks that a batch with a durable request is flushed to the disk, and a
+// batch without one is not.
 func TestDurableInAGroup(t *testing.T) {
 	const normal, full = 1, 2
 	e := openNew(t)

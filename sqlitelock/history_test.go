@@ -16,7 +16,7 @@ import (
 
 const events = `SELECT count(*) FROM event`
 
-// kinds returns what the history of a name tells of.
+// kinds returns the kinds of the events in the history of a name.
 func kinds(t *testing.T, e *Engine, name string) (all []lockinfo.HistoryKind) {
 	t.Helper()
 	history, err := e.History(t.Context(), name)
@@ -29,14 +29,15 @@ func kinds(t *testing.T, e *Engine, name string) (all []lockinfo.HistoryKind) {
 	return all
 }
 
-// remembering makes e one that was opened with history.
+// remembering turns on the history of e, and returns e.
 func remembering(e *Engine) *Engine {
 	e.history = true
 	return e
 }
 
-// TestHistoryIsOff: an engine without the option writes nothing, and says so; one with
-// it, on the same file, writes what it does itself, and what it notices.
+// TestHistoryIsOff checks that an engine without the option writes no events, and reports that
+// history is unsupported. An engine with the option, on the same file, writes the events of its own
+// requests.
 func TestHistoryIsOff(t *testing.T) {
 	off := openNew(t)
 	drivertest.Cycle(t, off, "a")
@@ -57,14 +58,14 @@ func TestHistoryIsOff(t *testing.T) {
 	}
 }
 
-// TestHistoryCost: an event is one statement more, in the same two transactions, and
-// next to none of them writes more than two pages more.
+// TestHistoryCost checks that an event costs one statement and two pages of the log, in the same
+// two transactions.
 func TestHistoryCost(t *testing.T) {
 	e := remembering(openOn(t, newHost("boot")))
 	c := count(e)
-	drivertest.Cycle(t, e, "t") // its sweep, and the first token of the name
+	drivertest.Cycle(t, e, "t") // includes the sweep, and the first token of the name
 	least := [4]int{1 << 30, 1 << 30, 1 << 30, 1 << 30}
-	for range 3 * trimEvery { // now and then events are deleted
+	for range 3 * trimEvery { // some rounds delete old events, and cost more
 		req := drivertest.Request("t", time.Minute)
 		for i, do := range []func(){
 			func() { drivertest.Granted(t, e, req) },
@@ -81,8 +82,8 @@ func TestHistoryCost(t *testing.T) {
 	}
 }
 
-// TestHistoryIsSwept: of a name that is busy there are not many more events than are
-// shown, and after a day there are none. INVARIANT I11.
+// TestHistoryIsSwept checks that not many more events of a busy name are kept than are shown, and
+// none after a day. INVARIANT I11.
 func TestHistoryIsSwept(t *testing.T) {
 	h := newHost("boot")
 	e := remembering(openOn(t, h))
@@ -93,7 +94,8 @@ func TestHistoryIsSwept(t *testing.T) {
 		h.pass(time.Second, time.Second)
 		most = max(most, number(t, conn, events))
 	}
-	// That there are n more is as likely as that a chance of 1 in 16 was missed n times.
+	// Each event is followed by a deletion with a chance of 1 in trimEvery, so a correct engine
+	// hardly ever exceeds this limit.
 	if most < driver.MaxHistory || most > driver.MaxHistory+30*trimEvery {
 		t.Errorf("%d events are kept of one name", most)
 	}
@@ -109,7 +111,8 @@ func TestHistoryIsSwept(t *testing.T) {
 	}
 }
 
-// TestSweepWritesEvents: whoever sweeps has noticed what is over, of any name.
+// TestSweepWritesEvents checks that a sweep writes the events of expired leases and places of all
+// names.
 func TestSweepWritesEvents(t *testing.T) {
 	h := newHost("boot")
 	e := remembering(openOn(t, h))
@@ -135,8 +138,8 @@ func TestSweepWritesEvents(t *testing.T) {
 	}
 }
 
-// TestHistoryOutlivesReboot: the events of an earlier boot are told, and that its
-// leases are over.
+// TestHistoryOutlivesReboot checks that the history contains the events of an earlier boot, and the
+// expiry of its leases.
 func TestHistoryOutlivesReboot(t *testing.T) {
 	h := newHost("one boot")
 	path := filepath.Join(t.TempDir(), "locks.db")
@@ -157,8 +160,8 @@ func TestHistoryOutlivesReboot(t *testing.T) {
 	}
 }
 
-// TestFeedTellsOfGaps: events that were deleted before they were told of leave a gap,
-// and whoever comes again, after nobody has listened, begins anew.
+// TestFeedTellsOfGaps checks that the feed reports a gap if events were deleted before it has read
+// them, and whenever the first listener begins.
 func TestFeedTellsOfGaps(t *testing.T) {
 	e := remembering(openNew(t))
 	heard := make(chan lockinfo.HistoryEvent, 1000)
@@ -177,7 +180,7 @@ func TestFeedTellsOfGaps(t *testing.T) {
 		if first := next(); first.Kind != lockinfo.HistoryGap {
 			t.Fatalf("told first of %+v, want a gap", first)
 		}
-		// Both in one transaction: the feed sees the second alone.
+		// In one transaction, so that the feed sees only the second event.
 		err := e.transact(t.Context(), func(tx *tx) error {
 			for _, name := range []string{"a", "b"} {
 				if err := tx.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryAcquired, Name: name}, modes.Fields{}, "{}"); err != nil {
@@ -205,7 +208,7 @@ func TestFeedTellsOfGaps(t *testing.T) {
 	}
 }
 
-// TestHistoryInURL: the URL turns it on.
+// TestHistoryInURL checks the URL's parameter history.
 func TestHistoryInURL(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	for query, want := range map[string]bool{"": false, "?history=1": true, "?history=false": false, "?history=true&allow_network=false": true} {
@@ -225,8 +228,8 @@ func TestHistoryInURL(t *testing.T) {
 	}
 }
 
-// TestHistoryThroughput measures what history costs those who take and give back a
-// lock that nobody else wants: two files in the same rounds, one with history.
+// TestHistoryThroughput checks that history makes uncontended acquires and releases at most four
+// times slower. It measures two files in the same rounds, one with history.
 func TestHistoryThroughput(t *testing.T) {
 	engines := [2]*Engine{openNew(t), remembering(openNew(t))}
 	var took [2][]time.Duration
@@ -250,7 +253,7 @@ func TestHistoryThroughput(t *testing.T) {
 	}
 }
 
-// TestFeedAfterAQuietDay: the events of today are told even if all of yesterday's were
+// TestFeedAfterAQuietDay checks that the feed reports a new event even if all earlier events were
 // swept meanwhile.
 func TestFeedAfterAQuietDay(t *testing.T) {
 	h := newHost("boot")

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// hotJournal is a rollback journal, which a lock database never has. SQLite believes
-// it: it cuts the database to that many pages, and writes those that the journal has.
+// hotJournal returns a rollback journal, which a lock database never has. SQLite would play it
+// back: cut the database to this number of pages, and write the pages in the journal.
 func hotJournal(pages uint32) []byte {
 	const sector = 512
 	j := []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
@@ -24,8 +24,8 @@ func hotJournal(pages uint32) []byte {
 	return append(j, make([]byte, sector-len(j))...)
 }
 
-// TestPlantedJournal: where every user may make files, nobody can change a database
-// that only others may write by a journal that they put beside it.
+// TestPlantedJournal checks that a user who may create files in the directory cannot change another
+// user's database by planting a journal.
 func TestPlantedJournal(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("NOT TRIED: only root can make files of two users")
@@ -51,8 +51,8 @@ func TestPlantedJournal(t *testing.T) {
 	}
 }
 
-// TestJournalThatGoes: whoever creates the database has a journal for a moment. Another
-// who looks at it meanwhile is not told that it is not there.
+// TestJournalThatGoes checks that Check does not fail because of the journal that exists for a
+// moment while another process creates the database.
 func TestJournalThatGoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	ctx, stop := context.WithCancel(t.Context())

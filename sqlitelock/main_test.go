@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// TestMain runs the tests, or one of their children: see spawn.
+// TestMain runs the tests, or childMain in a child process: see spawn.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childArg {
 		if err := childMain(os.Args[2:]); err != nil {
@@ -23,13 +23,13 @@ func TestMain(m *testing.M) {
 	drivertest.ExitWithoutLeaks(m, []string{"/holdfast/", "modernc.org/", "/fsnotify"})
 }
 
-// open returns an engine that is closed with the test.
+// open returns an engine that is closed at the end of the test.
 func open(t testing.TB, path string) *Engine {
 	t.Helper()
 	return drivertest.Open(t, func(ctx context.Context, path string) (*Engine, error) { return Open(ctx, path, nil) }, path)
 }
 
-// openNew returns an engine on a database of its own.
+// openNew returns an engine on a new database.
 func openNew(t testing.TB) *Engine {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "locks.db"))

@@ -17,10 +17,9 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// rival is a process that reads commands: "try PATH" opens the database there,
-// asks for the lock "t", and says "granted", "held", or why it could not open
-// the file: "invalid" or "in use"; "bind PATH" mounts the file there over PATH2, which it
-// makes, for itself alone.
+// rival reads commands. "try PATH" opens the database and requests the lock "t"; it prints
+// "granted", "held", or why the file could not be opened: "invalid" or "in use". "bind PATH"
+// creates PATH2 and mounts the file at PATH on it, for this process only.
 func rival() error {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		command, path, _ := strings.Cut(in.Text(), " ")
@@ -59,13 +58,13 @@ func try(path string) string {
 	return "held"
 }
 
-// tries asks the rival for the lock of the database at path.
+// tries makes the rival request the lock of the database at path, and returns the result.
 func (c *child) tries(path string) string {
 	c.t.Helper()
 	return c.answer("try " + path)
 }
 
-// answer gives the rival a command and returns what it says.
+// answer sends a command to the rival, and returns the line that the rival prints.
 func (c *child) answer(command string) string {
 	c.t.Helper()
 	c.say(command)
@@ -78,9 +77,8 @@ func (c *child) answer(command string) string {
 	}
 }
 
-// TestOneFileOneLock: whatever somebody does to the files of a database that is
-// in use, no other process gets a lock that is held, and the holder is told of
-// it by its next renewal. INVARIANT I1.
+// TestOneFileOneLock checks that no other process gets a held lock, whatever is done to the files
+// of a database in use, and that the holder's next renewal reports a loss. INVARIANT I1.
 func TestOneFileOneLock(t *testing.T) {
 	other := spawn(t, "rival", "")
 	remove := func(suffixes ...string) func(t *testing.T, path string) string {
@@ -98,9 +96,9 @@ func TestOneFileOneLock(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		do   func(t *testing.T, path string) (rivals string)
-		lost bool // and the holder is told
+		lost bool // the holder's renewal fails
 
-		witness bool // it takes one to know
+		witness bool // needs onefile.CanWitness
 	}{
 		{"nothing", func(t *testing.T, path string) string { return path }, false, false},
 		{"a symbolic link", func(t *testing.T, path string) string {
@@ -181,9 +179,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// TestWaitEndsWithTheFile: a waiter in the queue of a database that was deleted gets the
-// error that every other request gets, soon, and does not wait for a store that never comes
-// back.
+// TestWaitEndsWithTheFile checks that a waiter in the queue of a deleted database soon gets the
+// same error as other requests.
 func TestWaitEndsWithTheFile(t *testing.T) {
 	e := openNew(t)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
@@ -199,8 +196,8 @@ func TestWaitEndsWithTheFile(t *testing.T) {
 	}
 }
 
-// TestWaitOutlastsALink: a second name of the database is refused, but does not end a wait,
-// because it may be deleted again.
+// TestWaitOutlastsALink checks that a second name of the database makes requests fail but does not
+// end a wait, because the name may be deleted again.
 func TestWaitOutlastsALink(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Hour)
@@ -210,7 +207,7 @@ func TestWaitOutlastsALink(t *testing.T) {
 	if _, err := client.TryAcquire(t.Context(), "t", nil); driver.Class(err) != driver.ErrUnavailable {
 		t.Errorf("with a second name: error %v, want ErrUnavailable alone", err)
 	}
-	e.watches.TellAll() // so that the waiter looks
+	e.watches.TellAll() // so that the waiter sends a refresh
 	select {
 	case err := <-ended:
 		t.Fatalf("the wait has ended: %v", err)
@@ -242,8 +239,8 @@ func waiterOf(t *testing.T, e *Engine) (client *holdfast.Client, ended chan erro
 	return client, ended
 }
 
-// TestUsableAfterTheLastIsClosed: what is refused while others may hold locks
-// is not when they are gone.
+// TestUsableAfterTheLastIsClosed checks that a database with deleted files can be opened again once
+// no process uses it.
 func TestUsableAfterTheLastIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	for _, suffixes := range [][]string{{""}, {onefile.LogSuffix}, {onefile.MemorySuffix}, {"", onefile.LogSuffix, onefile.MemorySuffix}} {
@@ -258,9 +255,8 @@ func TestUsableAfterTheLastIsClosed(t *testing.T) {
 	}
 }
 
-// TestReaderOfOtherFiles: a connection that reads is opened when it is first
-// needed, and not if its files would be others than those of the one that
-// writes.
+// TestReaderOfOtherFiles checks that a reading connection, which is opened when it is first needed,
+// fails if its files are not those of the writing connection.
 func TestReaderOfOtherFiles(t *testing.T) {
 	e := openNew(t)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
@@ -268,7 +264,7 @@ func TestReaderOfOtherFiles(t *testing.T) {
 	aside := func(from, to string) {
 		for _, suffix := range []string{"", onefile.LogSuffix, onefile.MemorySuffix} {
 			if err := os.Rename(e.path+from+suffix, e.path+to+suffix); suffix == "" {
-				check(t, err) // the others need not be there
+				check(t, err) // the other files may be missing
 			}
 		}
 	}

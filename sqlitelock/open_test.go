@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// plain returns a connection to a database that knows nothing of holdfast.
+// plain returns a connection to a database without an engine.
 func plain(t testing.TB, path string) *conn {
 	t.Helper()
 	c, err := newConn(path)
@@ -33,7 +33,7 @@ func must(t testing.TB, c *conn, query string) {
 	}
 }
 
-// number runs a query that answers with one number.
+// number returns the number that a query returns.
 func number(t testing.TB, c *conn, query string) (n int64) {
 	t.Helper()
 	if _, err := c.one(query, nil, &n); err != nil {
@@ -73,7 +73,8 @@ func TestOpenCreates(t *testing.T) {
 	}
 }
 
-// TestOpenThroughLink: whoever comes by a symbolic link has the same bell.
+// TestOpenThroughLink checks that engines that open the database by a symbolic link use its real
+// path.
 func TestOpenThroughLink(t *testing.T) {
 	dir := t.TempDir()
 	direct := open(t, filepath.Join(dir, "real.db"))
@@ -90,7 +91,7 @@ func TestOpenThroughLink(t *testing.T) {
 	}
 }
 
-// TestOpenTogether: many engines create the database at once, several times.
+// TestOpenTogether checks that many engines can create the database at once.
 func TestOpenTogether(t *testing.T) {
 	for round := range 10 {
 		path := filepath.Join(t.TempDir(), "locks.db")
@@ -161,8 +162,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestMistypedPathMakesNothing: a store in a directory that is not there would be
-// one of its own, in which every lock is free.
+// TestMistypedPathMakesNothing checks that Open does not create a missing directory. A store there
+// would be separate, with every lock free.
 func TestMistypedPathMakesNothing(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
@@ -214,8 +215,8 @@ func TestOpenURL(t *testing.T) {
 	}
 }
 
-// TestUnknownSchema: a database of another version of holdfast is refused with
-// advice, and left as it is.
+// TestUnknownSchema checks that Open refuses a database of another version of holdfast with advice,
+// and does not change it.
 func TestUnknownSchema(t *testing.T) {
 	for _, number := range []int{0, schemaNumber + 1, -1} {
 		path := filepath.Join(t.TempDir(), "locks.db")
@@ -239,7 +240,7 @@ func TestUnknownSchema(t *testing.T) {
 	}
 }
 
-// TestDamagedDatabase fails and grants nothing.
+// TestDamagedDatabase checks that Open refuses a damaged database.
 func TestDamagedDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	_ = open(t, path).Close()
@@ -263,8 +264,8 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsGone: an engine on a deleted or replaced file grants nothing,
-// because others lock the file that is there now.
+// TestDatabaseIsGone checks that an engine on a deleted or replaced file grants nothing, because
+// other processes use the new file.
 func TestDatabaseIsGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	check(t, open(t, path+"2").Close())
@@ -288,8 +289,8 @@ func TestDatabaseIsGone(t *testing.T) {
 	}
 }
 
-// TestReplacedBeforeTheCommit: a lease that was recorded in a file that others
-// do not see by now is not granted, and not extended.
+// TestReplacedBeforeTheCommit checks that a lease is neither granted nor extended if a file is
+// moved before the commit, because other processes do not see the commit.
 func TestReplacedBeforeTheCommit(t *testing.T) {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		e := openNew(t)

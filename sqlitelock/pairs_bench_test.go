@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// pairsFor is how long the processes of BenchmarkPairs are at it.
+// pairsFor is how long the processes of BenchmarkPairs run.
 const pairsFor = 2 * time.Second
 
-// pairs takes and gives back locks of its own, in so many goroutines, once it is
-// told to, and says how many.
+// pairs waits for a line of input, acquires and releases separate locks in this number of
+// goroutines, and prints how many pairs it has made.
 func pairs(e *Engine, goroutines string) error {
 	n, err := strconv.Atoi(goroutines)
 	if err != nil {
@@ -64,9 +64,9 @@ func pairs(e *Engine, goroutines string) error {
 	}
 }
 
-// BenchmarkPairs tells how many locks that nobody else wants one and two processes
-// take and give back in a second, all in all and the slower of them, and what a pair
-// costs of the processor. Run it with -benchtime=1x.
+// BenchmarkPairs measures how many uncontended locks one and two processes acquire and release per
+// second, in total and in the slower process, and the CPU time of a pair. Run it with
+// -benchtime=1x.
 func BenchmarkPairs(b *testing.B) {
 	for _, goroutines := range []int{1, 16} {
 		for _, processes := range []int{1, 2} {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// asNobody runs f as a user whom file permissions stop. Only the thread that
-// runs f becomes that user, and it ends with f.
+// asNobody runs f as a user to whom file permissions apply. If the test runs as root, only the
+// thread of f becomes another user, and it ends with f.
 func asNobody(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -81,8 +81,7 @@ func TestNotPermitted(t *testing.T) {
 	})
 }
 
-// TestFilesOfAnotherUser: the file that this user may not use is named,
-// whether it is the database or one beside it.
+// TestFilesOfAnotherUser checks that the error names the file that this user may not use.
 func TestFilesOfAnotherUser(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.Chmod(filepath.Dir(dir), 0o755))
@@ -105,8 +104,8 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestTrapsInSharedDirectories: where every user may make files, what belongs
-// to another one may be a trap.
+// TestTrapsInSharedDirectories checks that Open refuses files of another user in a directory in
+// which every user may create files.
 func TestTrapsInSharedDirectories(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("NOT TRIED: only root can make files of two users")

@@ -23,10 +23,10 @@ type child struct {
 	t     testing.TB
 	cmd   *exec.Cmd
 	in    io.WriteCloser
-	lines chan string // what it says; closed when it has ended
+	lines chan string // its output; closed when it has ended
 }
 
-// spawn starts this test binary in a role of childMain.
+// spawn starts this test binary as a child with a role of childMain.
 func spawn(t testing.TB, role, path string, more ...string) *child {
 	t.Helper()
 	c, err := spawnWith(t, nil, role, path, more...)
@@ -36,8 +36,7 @@ func spawn(t testing.TB, role, path string, more ...string) *child {
 	return c
 }
 
-// spawnWith is spawn for a process that the system starts in a way of its own,
-// which it may refuse.
+// spawnWith is spawn with attributes of the process, which the system may refuse.
 func spawnWith(t testing.TB, attr *syscall.SysProcAttr, role, path string, more ...string) (*child, error) {
 	t.Helper()
 	c := &child{t: t, lines: make(chan string, 1000)}
@@ -63,8 +62,7 @@ func spawnWith(t testing.TB, attr *syscall.SysProcAttr, role, path string, more 
 	return c, nil
 }
 
-// kill ends the child with SIGKILL and waits for it; a second time does
-// nothing.
+// kill ends the child with SIGKILL and waits for it. It may be called twice.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	for range c.lines {
@@ -72,7 +70,7 @@ func (c *child) kill() {
 	_ = c.cmd.Wait()
 }
 
-// end waits for the child, which must end well.
+// end waits for the child, and fails t unless the child succeeds.
 func (c *child) end() {
 	c.t.Helper()
 	_ = c.in.Close()
@@ -90,7 +88,7 @@ func (c *child) say(command string) {
 	}
 }
 
-// hear returns the numbers of the next line, which begins with word.
+// hear returns the numbers in the next line, which must begin with word.
 func (c *child) hear(word string) (numbers []int64) {
 	c.t.Helper()
 	select {
@@ -113,8 +111,7 @@ func (c *child) hear(word string) (numbers []int64) {
 	}
 }
 
-// sleeper returns a child that waits for name, which is held, and has that
-// place.
+// sleeper returns a child that waits for name, which is held, at this place.
 func sleeper(t testing.TB, path, name string, place int64) *child {
 	t.Helper()
 	c := spawn(t, "wait", path)
@@ -140,8 +137,8 @@ func boot(t testing.TB, e *Engine) time.Duration {
 	return d
 }
 
-// TestProcessesExclude: eight processes, which create the database together,
-// never hold the lock at the same time. INVARIANT I1, INVARIANT I2.
+// TestProcessesExclude checks that eight processes, which create the database together, never hold
+// the lock at the same time. INVARIANT I1, INVARIANT I2.
 func TestProcessesExclude(t *testing.T) {
 	const processes, times = 8, 50
 	dir := t.TempDir()
@@ -161,7 +158,7 @@ func TestProcessesExclude(t *testing.T) {
 	}
 }
 
-// TestHandOffBetweenProcesses: the next process has the lock soon.
+// TestHandOffBetweenProcesses checks that a released lock is soon granted to a waiting process.
 func TestHandOffBetweenProcesses(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)
@@ -187,7 +184,7 @@ func TestHandOffBetweenProcesses(t *testing.T) {
 	c.end()
 }
 
-// releaseAny gives up the only lease of a name.
+// releaseAny releases the only lease of a name.
 func releaseAny(t testing.TB, e *Engine, name string) {
 	t.Helper()
 	lock, err := e.Inspect(t.Context(), name)
@@ -197,7 +194,7 @@ func releaseAny(t testing.TB, e *Engine, name string) {
 	drivertest.Release(t, e, driver.AcquireRequest{Name: name, LeaseID: lock.Holders[0].LeaseID})
 }
 
-// timeCycle returns how long it takes to take a free lock and to release it.
+// timeCycle returns how long it takes to acquire a free lock and to release it.
 func timeCycle(t testing.TB, e *Engine) time.Duration {
 	t.Helper()
 	before := boot(t, e)
@@ -205,8 +202,7 @@ func timeCycle(t testing.TB, e *Engine) time.Duration {
 	return boot(t, e) - before
 }
 
-// checkHandOff checks that a quarter of took is 10 ms at most, or on a slow
-// machine no more than a few cycles take there.
+// checkHandOff checks that a quarter of took is at most 10 ms, or five cycles on a slow machine.
 func checkHandOff(t testing.TB, what string, took, cycles []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
@@ -218,15 +214,15 @@ func checkHandOff(t testing.TB, what string, took, cycles []time.Duration) {
 	}
 }
 
-// TestWaitingCostsNothing: a process that waits for two seconds uses less than 4 % of a
-// core, even with the race detector, and makes no more requests than its place needs,
-// whatever goes on in the file.
+// TestWaitingCostsNothing checks that a waiting process uses at most 4 % of a core, or 10 % while
+// others hand over a lock, and makes at most 3 requests in two seconds, even with the race
+// detector.
 func TestWaitingCostsNothing(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, req)
 	other := open(t, e.path)
-	handOver := func() { // from one engine to the other, which rings
+	handOver := func() { // from one engine to the other, which rings the bell
 		holder, next := drivertest.Request("other", time.Minute), drivertest.Request("other", time.Minute)
 		next.Queue, next.WaiterTTL = true, time.Minute
 		drivertest.Granted(t, e, holder)
@@ -273,8 +269,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 	}
 }
 
-// TestKilledHolder: the lock of a process that was killed is free after its
-// TTL, and not before.
+// TestKilledHolder checks that the lock of a killed process is free after its TTL, and not before.
 func TestKilledHolder(t *testing.T) {
 	const ttl = 700 * time.Millisecond
 	e := openNew(t)
@@ -307,8 +302,8 @@ func TestKilledHolder(t *testing.T) {
 	}
 }
 
-// TestKilledWriters: processes that are killed while they write leave a sound
-// database, and no lock for longer than its TTL.
+// TestKilledWriters checks that processes that are killed while they write leave a sound database,
+// and keep no lock for longer than its TTL.
 func TestKilledWriters(t *testing.T) {
 	e := openNew(t)
 	conn := plain(t, e.path)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// TestProcessesQueue: processes are handed the lock one after the other, in
-// the order in which they began to wait. INVARIANT I7.
+// TestProcessesQueue checks that the lock is handed over from process to process in the order in
+// which they began to wait. INVARIANT I7.
 func TestProcessesQueue(t *testing.T) {
 	const processes, rounds = 5, 4
 	e := openNew(t)
@@ -48,8 +48,8 @@ func TestProcessesQueue(t *testing.T) {
 	}
 }
 
-// await waits for a place to become a lease as a client does: it looks when
-// there is a notice, when the lease in the way ends, and three times in WaiterTTL.
+// await waits for a place to become a lease as a client does: it sends a refresh after a notice,
+// when the lease in the way expires, and three times in WaiterTTL.
 func await(t testing.TB, e *Engine, req driver.AcquireRequest, w driver.Watch) {
 	t.Helper()
 	for limit, left := time.Now().Add(drivertest.Patience), req.WaiterTTL; ; {
@@ -68,9 +68,8 @@ func await(t testing.TB, e *Engine, req driver.AcquireRequest, w driver.Watch) {
 	}
 }
 
-// TestKilledWaiter: a process that was killed while it waited delays the next
-// by its waiter TTL at most, whether it dies before the lock is handed over to
-// it or after.
+// TestKilledWaiter checks that a killed waiter delays the next waiter by at most its waiter TTL,
+// whether it is killed before or after the lock is handed over to it.
 func TestKilledWaiter(t *testing.T) {
 	const waiterTTL = 700 * time.Millisecond
 	e := openNew(t)

@@ -12,19 +12,19 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// of changes a request to another mode.
+// of returns req with another mode.
 func of(req driver.AcquireRequest, mode lockinfo.Mode) driver.AcquireRequest {
 	req.Mode = mode
 	return req
 }
 
-// inQueue changes a request to one for a place.
+// inQueue returns req as a request for a place.
 func inQueue(req driver.AcquireRequest, waiterTTL time.Duration) driver.AcquireRequest {
 	req.Queue, req.WaiterTTL = true, waiterTTL
 	return req
 }
 
-// placed asks for a place, and checks which it is.
+// placed sends a request that must be refused, and checks the place in the reply.
 func placed(t testing.TB, e *Engine, req driver.AcquireRequest, place int) {
 	t.Helper()
 	if got := drivertest.Held(t, e, req).Place; got != place {
@@ -38,8 +38,8 @@ func refresh(t testing.TB, e *Engine, req driver.AcquireRequest) driver.RefreshR
 	return e.Refresh(t.Context(), []driver.RefreshRequest{{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: time.Minute}})[0]
 }
 
-// commits counts the commits of e that write something while f runs, and calls
-// each for every one.
+// commits returns how many commits of e write something while f runs, and calls the functions in
+// each at each of these commits.
 func commits(t testing.TB, e *Engine, f func(), each ...func()) (n int) {
 	t.Helper()
 	onCommit(t, e, func() int32 {
@@ -59,7 +59,8 @@ func onCommit(t testing.TB, e *Engine, f func() int32) {
 	e.conn.Conn.(sqlite.HookRegisterer).RegisterCommitHook(f)
 }
 
-// TestTransactions: what has to be one step is one transaction.
+// TestTransactions checks that an acquire of many names, a batch of refreshes and a hand-over are
+// one transaction each.
 func TestTransactions(t *testing.T) {
 	e := openNew(t)
 	var all []driver.AcquireRequest
@@ -100,8 +101,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestAcquireAllOrNothing: one name that is held, of another kind, or whose
-// commit fails keeps all of them free.
+// TestAcquireAllOrNothing checks that AcquireAll grants nothing if one name is held or of another
+// kind, or if the commit fails.
 func TestAcquireAllOrNothing(t *testing.T) {
 	e := openNew(t)
 	conn := plain(t, e.path)
@@ -136,8 +137,8 @@ func TestAcquireAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestRefusalsOnlyRead: whoever wants no place is refused while another
-// process keeps the write lock, for whatever reason.
+// TestRefusalsOnlyRead checks that requests that need no place are refused while another process
+// keeps the write lock.
 func TestRefusalsOnlyRead(t *testing.T) {
 	e := openNew(t)
 	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)))
@@ -163,8 +164,8 @@ func TestRefusalsOnlyRead(t *testing.T) {
 	}
 }
 
-// TestWhoNoticesHandsOver: an expiry is noticed by the next acquire for the
-// name, even by one that is refused, and by a refresh of somebody else.
+// TestWhoNoticesHandsOver checks that the lock is handed over after an expiry by the next acquire
+// for the name, even by a refused one, and by a refresh of another waiter.
 func TestWhoNoticesHandsOver(t *testing.T) {
 	for what, notice := range map[string]func(t *testing.T, e *Engine, last driver.AcquireRequest){
 		"an acquire without a place": func(t *testing.T, e *Engine, _ driver.AcquireRequest) {
@@ -193,7 +194,7 @@ func TestWhoNoticesHandsOver(t *testing.T) {
 			h := newHost("boot")
 			e := openOn(t, h)
 			ringer := h.open(t, e.path)
-			drivertest.Cycle(t, ringer, "x") // its sweep is not due after this
+			drivertest.Cycle(t, ringer, "x") // after this, ringer does not sweep
 			drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 			dead, head, next := inQueue(drivertest.Request("t", time.Hour), time.Minute), inQueue(drivertest.Request("t", time.Hour), time.Hour),
 				inQueue(drivertest.Request("t", time.Hour), time.Hour)
@@ -220,7 +221,8 @@ func TestWhoNoticesHandsOver(t *testing.T) {
 	}
 }
 
-// TestPlaceEnds to the nanosecond, and is lengthened but never shortened.
+// TestPlaceEnds checks that a place expires to the nanosecond, and that requests extend it but
+// never shorten it.
 func TestPlaceEnds(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -243,8 +245,8 @@ func TestPlaceEnds(t *testing.T) {
 	placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Minute), 1)
 }
 
-// TestSharedRun: consecutive shared requests get the lock together, and not
-// those behind an exclusive one; a downgrade lets them in.
+// TestSharedRun checks that consecutive shared requests get the lock together, but not those behind
+// an exclusive one, and that a downgrade grants them the lock.
 func TestSharedRun(t *testing.T) {
 	e := openNew(t)
 	holder := drivertest.Request("t", time.Minute)
@@ -274,7 +276,7 @@ func TestSharedRun(t *testing.T) {
 	drivertest.Granted(t, e, reqs[3])
 }
 
-// TestDowngradeOfPermit: there is nothing to share in a semaphore.
+// TestDowngradeOfPermit checks that a lease of a semaphore cannot be downgraded.
 func TestDowngradeOfPermit(t *testing.T) {
 	e := openNew(t)
 	req := of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 3))
@@ -283,8 +285,8 @@ func TestDowngradeOfPermit(t *testing.T) {
 	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)))
 }
 
-// TestKeptPermit: what KeepFor keeps closed is a permit of its own, even if
-// the same lease ID gets another, and is kept closed in turn.
+// TestKeptPermit checks that a permit that KeepFor keeps closed still counts after its lease ID got
+// another permit.
 func TestKeptPermit(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -305,8 +307,8 @@ func TestKeptPermit(t *testing.T) {
 	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(3, 3)))
 }
 
-// TestQueueWithoutTokens: when the tokens of a name are used up nobody gets
-// the lock, everything else works, and no place is lost.
+// TestQueueWithoutTokens checks that no request gets the lock when the tokens of its name are used
+// up. Other requests work, and no place is lost.
 func TestQueueWithoutTokens(t *testing.T) {
 	e := openNew(t)
 	holder := drivertest.Request("t", time.Minute)
@@ -330,7 +332,7 @@ func TestQueueWithoutTokens(t *testing.T) {
 	}
 }
 
-// TestPlaceKeepsMinToken: the token is lifted when the lock is handed over.
+// TestPlaceKeepsMinToken checks that a hand-over grants a token above the MinToken of the place.
 func TestPlaceKeepsMinToken(t *testing.T) {
 	e := openNew(t)
 	holder := drivertest.Request("t", time.Minute)
@@ -344,8 +346,8 @@ func TestPlaceKeepsMinToken(t *testing.T) {
 	}
 }
 
-// TestUnsettledName: Inspect and List show a free lock with a queue for what
-// it is, and change nothing.
+// TestUnsettledName checks that Inspect and List show neither the expired lease nor the expired
+// place of a name, and change nothing.
 func TestUnsettledName(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)

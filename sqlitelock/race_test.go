@@ -2,6 +2,6 @@
 
 package sqlitelock
 
-// rounds is how often each case of a file is tried: the race detector makes
-// SQLite ten times slower, and make soak runs them without it.
+// rounds is how often some tests try each case. The race detector makes SQLite ten times slower;
+// make soak runs the tests without it.
 const rounds = 4

@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestFirstRequestAfterReboot: whatever the first request to the file is after
-// a reboot, nothing of before is in its way, though nobody has cleaned up yet.
-// INVARIANT I8.
+// TestFirstRequestAfterReboot checks that the rows of an earlier boot, which no sweep has deleted
+// yet, do not hinder the first request after a reboot. INVARIANT I8.
 func TestFirstRequestAfterReboot(t *testing.T) {
 	queued := func(req driver.AcquireRequest) driver.AcquireRequest { return inQueue(req, time.Minute) }
 	requests := map[string]func(driver.AcquireRequest) driver.AcquireRequest{

@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// completed leaves a record with a retention, and returns the lease that wrote
-// it.
+// completed writes a record with a retention, and returns the request of the lease that wrote it.
 func completed(t testing.TB, e *Engine, name, data string, retention time.Duration) driver.AcquireRequest {
 	t.Helper()
 	req := drivertest.Request(name, time.Minute)
@@ -30,7 +29,7 @@ func complete(t testing.TB, e *Engine, req driver.AcquireRequest, data string, r
 	}
 }
 
-// recalled checks that the name has a record, and returns what is left of it.
+// recalled checks that the name has a record, and returns the time until its expiry.
 func recalled(t testing.TB, e *Engine, name, data string) time.Duration {
 	t.Helper()
 	r, found, err := e.Recall(t.Context(), name)
@@ -40,7 +39,8 @@ func recalled(t testing.TB, e *Engine, name, data string) time.Duration {
 	return r.ExpiresIn
 }
 
-// unrecorded checks that the name has no record, for anybody.
+// unrecorded checks that the name has no record for Recall, for Forget, and for an acquire with
+// Once.
 func unrecorded(t testing.TB, e *Engine, name string) {
 	t.Helper()
 	if r, found, err := e.Recall(t.Context(), name); err != nil || found {
@@ -55,7 +55,7 @@ func unrecorded(t testing.TB, e *Engine, name string) {
 	drivertest.Release(t, e, req)
 }
 
-// TestRecordSurvives closing and opening, and a reboot.
+// TestRecordSurvives checks that records survive closing the database, and a reboot.
 func TestRecordSurvives(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	h := newHost("one boot")
@@ -72,7 +72,7 @@ func TestRecordSurvives(t *testing.T) {
 
 	wall := h.wall
 	h = newHost("another boot")
-	h.boot, h.wall = time.Second, wall.Add(20*time.Hour) // the boot took its time
+	h.boot, h.wall = time.Second, wall.Add(20*time.Hour)
 	e = h.open(t, path)
 	if left := recalled(t, e, "t", "42"); left < 28*time.Hour || left > 28*time.Hour+time.Millisecond {
 		t.Errorf("after the reboot %s are left, want 28h", left)
@@ -94,8 +94,8 @@ func TestRecordSurvives(t *testing.T) {
 	}), driver.ErrLost)
 }
 
-// TestRecordAndWallClock: in the boot that wrote it, a step of the wall clock
-// neither ends a record nor keeps it.
+// TestRecordAndWallClock checks that a step of the wall clock neither ends a record nor keeps it,
+// in the boot that wrote it.
 func TestRecordAndWallClock(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -115,7 +115,7 @@ func TestRecordAndWallClock(t *testing.T) {
 	}
 }
 
-// TestCompleteIsFlushed to the disk, and nothing else is.
+// TestCompleteIsFlushed checks that Complete is flushed to the disk, and other requests are not.
 func TestCompleteIsFlushed(t *testing.T) {
 	const normal, full = 1, 2
 	e := openNew(t)
@@ -145,8 +145,8 @@ func TestCompleteIsFlushed(t *testing.T) {
 	extends()
 }
 
-// TestCompleteEndsTheLease, hands the lock over, and sends those home who
-// asked once, wherever they are.
+// TestCompleteEndsTheLease checks that Complete ends the lease, hands the lock over, and ends the
+// places of all waiters with Once.
 func TestCompleteEndsTheLease(t *testing.T) {
 	e := openNew(t)
 	waiter := open(t, e.path)
@@ -163,7 +163,7 @@ func TestCompleteEndsTheLease(t *testing.T) {
 	}
 	first, firstWatch := askOnce()
 	next, after := queued(t, waiter, "t")
-	queued(t, waiter, "t") // stays between them
+	queued(t, waiter, "t") // this place stays between them
 	last, lastWatch := askOnce()
 	complete(t, e, req, "42", time.Hour)
 	drivertest.HandedOver(t, after)
@@ -185,8 +185,8 @@ func TestCompleteEndsTheLease(t *testing.T) {
 	recalled(t, e, "t", "44")
 }
 
-// TestOncePlaceMeetsRecord: a place that asked once is given up when the name
-// has a record, however that came.
+// TestOncePlaceMeetsRecord checks that a place with Once is given up if the name has a record, even
+// one that no Complete has written.
 func TestOncePlaceMeetsRecord(t *testing.T) {
 	e := openNew(t)
 	held := drivertest.Request("t", time.Minute)
@@ -205,7 +205,7 @@ func TestOncePlaceMeetsRecord(t *testing.T) {
 	wantIs(t, "refresh", refresh(t, e, once).Err, driver.ErrLost)
 }
 
-// TestLargeRecord of the greatest length that there is.
+// TestLargeRecord checks a record of the greatest length.
 func TestLargeRecord(t *testing.T) {
 	e := openNew(t)
 	data := string(bytes.Repeat([]byte{0, 0xff, 'x', '\''}, driver.MaxRecord/4))

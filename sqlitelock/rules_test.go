@@ -15,26 +15,25 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A ruleRow is one of lease or of place, as far as the rules are concerned with it.
+// A ruleRow is the part of a lease or a place that the rules use.
 type ruleRow struct {
 	mode     lockinfo.Mode
 	boot     string // its boot ID
-	left     int64  // until it ends
+	left     int64  // until it expires
 	released bool   // of a lease
 	once     bool   // of a place
 }
 
 func (r ruleRow) over() bool { return r.boot != "m" || r.left <= 0 }
 
-// ends are all that an end can be: in time, this very instant, before it, and in
-// a boot before or after this one.
+// ends are all kinds of expiry: later than now, now, before now, and in another boot, whose ID
+// sorts before or after this one's.
 var ends = []ruleRow{
 	{boot: "m", left: 2}, {boot: "m", left: 1}, {boot: "m", left: 0}, {boot: "m", left: -1},
 	{boot: "a", left: 3}, {boot: "z", left: 3},
 }
 
-// lists calls do with every list of at most n rows of which those that are live
-// can be there together.
+// lists calls do with every list of at most n rows whose live rows can exist together.
 func lists(n int, rows []ruleRow, together func(v *rules.View, r ruleRow) bool, do func([]ruleRow)) {
 	var more func(list []ruleRow, v rules.View)
 	more = func(list []ruleRow, v rules.View) {
@@ -48,8 +47,7 @@ func lists(n int, rows []ruleRow, together func(v *rules.View, r ruleRow) bool, 
 	more(nil, rules.View{})
 }
 
-// A scene is a name that is made of rows, inside a transaction that is not
-// committed.
+// A scene is a name whose rows a test writes, in a transaction that is not committed.
 type scene struct {
 	*tx
 	t *testing.T
@@ -79,7 +77,7 @@ func (s *scene) run(query string, args ...any) {
 	s.must(s.sql.run(query, args...))
 }
 
-// end ends what is there, so that the next scene begins with nothing.
+// end deletes all rows, so that the next scene begins without any.
 func (s *scene) end() {
 	s.run(purgeLeasesSQL, sceneName, "", 0, 1000)
 	s.run(purgePlacesSQL, sceneName, "", 0, 1000)
@@ -87,7 +85,7 @@ func (s *scene) end() {
 	s.steps, s.notices = 0, nil
 }
 
-// holderOf is the text that is stored as the holder of lease i.
+// holderOf returns the stored text of the holder of lease i.
 func holderOf(i int) string { return fmt.Sprintf(`{"PID":%d}`, i+1) }
 
 func (s *scene) lease(i int, r ruleRow) {
@@ -103,8 +101,8 @@ func (s *scene) place(i int, r ruleRow) {
 	s.run(givePlaceSQL, sceneName, rowID(i), f.Kind, f.Limit, f.Permits, 0, r.once, "{}", r.boot, s.now.boot, s.now.boot+r.left)
 }
 
-// purged returns what is to be seen once all is purged, and fails if a view says
-// that there is nothing to purge while there is.
+// purged purges the name and returns its view. It fails t unless the first view reports correctly
+// whether there are expired rows.
 func (s *scene) purged(id lockinfo.LeaseID, over bool) view {
 	for first := true; ; first = false {
 		v, err := s.look(sceneName, id)
@@ -120,10 +118,9 @@ func (s *scene) purged(id lockinfo.LeaseID, over bool) view {
 	}
 }
 
-// TestLookSeesLeases: of all small sets of leases the statement that looks at a
-// name says what package rules says that adds them one by one: what is over does
-// not count, all others count, and the one that ends first is described. A lease
-// is its ID's own unless it is over or was released. INVARIANT I1.
+// TestLookSeesLeases compares the statement that looks at a name with package rules, for all small
+// sets of leases. Expired leases do not count, all others count, and the lease that expires first
+// is described. A lease ID has its lease unless the lease expired or was released. INVARIANT I1.
 func TestLookSeesLeases(t *testing.T) {
 	s := newScene(t)
 	var rows []ruleRow
@@ -185,8 +182,9 @@ func TestLookSeesLeases(t *testing.T) {
 	}
 }
 
-// TestGlimpse: a name is taken for free only if there is nothing of it but its last
-// token, live or over; then the view is what the look says.
+// TestGlimpse checks that a name is taken for free only if the store has no row of the name, live
+// or expired, except its last token, and no tombstone of the lease ID. The view of a free name is
+// the same as that of look.
 func TestGlimpse(t *testing.T) {
 	s := newScene(t)
 	id := rowID(1)
@@ -217,16 +215,16 @@ func TestGlimpse(t *testing.T) {
 		}
 		looked, err := s.look(sceneName, id)
 		s.must(err)
-		if looked.Left = v.Left; free && v != looked { // nobody holds it
+		if looked.Left = v.Left; free && v != looked { // Left has no meaning if the name is free
 			t.Errorf("%s: the glimpse shows %+v, and the look %+v", what, v, looked)
 		}
 		s.run("ROLLBACK TO before")
 	}
 }
 
-// TestLookSeesPlaces: of all small queues, with and without a record, the
-// statements find the head that package rules finds among the places that are
-// neither over nor given up, and tell those that are given up. INVARIANT I7.
+// TestLookSeesPlaces compares the statements with package rules for all small queues, with and
+// without a record. Both find the same head among the places that are neither expired nor given up,
+// and the places that are given up get a notice. INVARIANT I7.
 func TestLookSeesPlaces(t *testing.T) {
 	s := newScene(t)
 	var rows []ruleRow
@@ -279,7 +277,7 @@ func TestLookSeesPlaces(t *testing.T) {
 	}
 }
 
-// TestTokensOfOneStep: those who are served together, in one instant of the
+// TestTokensOfOneStep checks that waiters that are granted the lock together, at one instant of the
 // clock, get tokens that grow in the order of the queue. INVARIANT I2.
 func TestTokensOfOneStep(t *testing.T) {
 	e := openOn(t, newHost("m"))

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestWaiterSaysSo: an engine that waits for another process to write says so, as
-// long as it waits, to others and not to itself.
+// TestWaiterSaysSo checks that an engine that waits for the write lock shows this to the other
+// engines of the file, but not to itself, as long as it waits.
 func TestWaiterSaysSo(t *testing.T) {
 	e := openNew(t)
 	other, elsewhere := open(t, e.path), open(t, e.path+"2")
@@ -28,14 +28,14 @@ func TestWaiterSaysSo(t *testing.T) {
 	}
 }
 
-// TestGivesWay: an engine that has used the write lock for a stint gives way to one
-// that waits, once, and for a bounded time; alone, or before that, it does not.
+// TestGivesWay checks that an engine that has used the write lock for a stint gives way to a
+// waiting engine, once and for a bounded time. Alone, or after a short stint, it does not give way.
 func TestGivesWay(t *testing.T) {
 	e := openNew(t)
 	other := open(t, e.path)
 	var paused time.Duration
 	e.brief = func(d time.Duration) { paused += d; time.Sleep(d) }
-	const long, now = -time.Hour, time.Hour // ahead, however slow this machine is
+	const long, now = -time.Hour, time.Hour // now is far ahead, in case this machine is slow
 	before := func(began, ended time.Duration, what string, gives bool) {
 		t.Helper()
 		e.stint, paused = stint{time.Now().Add(began), time.Now().Add(ended)}, 0
@@ -53,7 +53,8 @@ func TestGivesWay(t *testing.T) {
 	before(long, now, "when nobody waits any more", false)
 }
 
-// TestGivesWayToOne: it goes on at once when the other has been served.
+// TestGivesWayToOne checks that an engine that gives way continues at once when the other engine
+// has been served.
 func TestGivesWayToOne(t *testing.T) {
 	e := openNew(t)
 	other := open(t, e.path)
@@ -64,7 +65,7 @@ func TestGivesWayToOne(t *testing.T) {
 		drivertest.Granted(t, other, drivertest.Request(string(lockinfo.NewLeaseID()), time.Minute))
 		other.files.Wait(false)
 	}
-	e.stint = stint{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} // however slow this machine is
+	e.stint = stint{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} // ends far ahead
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 	if pauses != 1 {
 		t.Errorf("it paused %d times, want once", pauses)

@@ -21,8 +21,8 @@ const (
 	tombstones = `SELECT count(*) FROM cancelled`
 )
 
-// litter leaves n leases, places, records and tombstones, and the tokens of
-// 2n names, that end in an hour at most.
+// litter makes n leases, places, records and tombstones, which expire within an hour, and the
+// tokens of 2n names.
 func litter(t testing.TB, e *Engine, n int) {
 	t.Helper()
 	for i := range n {
@@ -42,8 +42,8 @@ func work(t testing.TB, e *Engine, n int) {
 	}
 }
 
-// TestSweep checks INVARIANT I11: what is over is forgotten by a bounded
-// number of rows at a time, and what is not over is not.
+// TestSweep checks INVARIANT I11: expired rows are deleted in bounded numbers, and other rows are
+// not.
 func TestSweep(t *testing.T) {
 	const (
 		many   = 150
@@ -72,7 +72,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	check("before the end", many+1, many+1, many+1, many, 2*many+2)
-	// All but the tokens ends.
+	// The litter expires, except the tokens.
 	h.pass(2*time.Hour, 2*time.Hour)
 	for range 6 * sweepEvery {
 		before := []int64{number(t, conn, leases), number(t, conn, places), number(t, conn, records)}
@@ -84,7 +84,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	check("after the end", 1, 1, 1, 0, 2*many+3)
-	// The tokens go TokenMemory after their instant, except of a live lease.
+	// Tokens are deleted TokenMemory after their instant, except the tokens of live leases.
 	h.pass(0, driver.TokenMemory-2*time.Hour-time.Minute)
 	work(t, e, 3)
 	check("before TokenMemory", 1, 1, 1, 0, 2*many+3)
@@ -95,14 +95,14 @@ func TestSweep(t *testing.T) {
 		t.Errorf("the live lease: %+v, %v", lock, err)
 	}
 	recalled(t, e, "done", "43")
-	// In the end nothing is left but what sweeps.
+	// At the end nothing is left but the token of the sweeping name.
 	h.pass(60*24*time.Hour, 60*24*time.Hour)
 	work(t, e, 1)
 	check("in the end", 0, 0, 0, 0, 1)
 }
 
-// TestSweepTakesSingleLeases: the lease of a name that is over goes, and the
-// one beside it stays.
+// TestSweepTakesSingleLeases checks that a sweep deletes an expired lease of a name and keeps the
+// live one.
 func TestSweepTakesSingleLeases(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -117,8 +117,7 @@ func TestSweepTakesSingleLeases(t *testing.T) {
 	extend(t, e, long)
 }
 
-// TestSweepCountsPlaces: a file in which nobody is granted anything is swept
-// as well.
+// TestSweepCountsPlaces checks that new places cause a sweep, even without a grant.
 func TestSweepCountsPlaces(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -135,7 +134,7 @@ func TestSweepCountsPlaces(t *testing.T) {
 	}
 }
 
-// TestSweepOfRecords waits until both clocks say that one is over.
+// TestSweepOfRecords checks that a record is swept only once it has expired by both clocks.
 func TestSweepOfRecords(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -156,13 +155,13 @@ func TestSweepOfRecords(t *testing.T) {
 	}
 }
 
-// TestSweepAfterReboot: rows of another boot go as well, and records when
-// their time is over by the wall clock.
+// TestSweepAfterReboot checks that the rows of another boot are swept, and records once they have
+// expired by the wall clock.
 func TestSweepAfterReboot(t *testing.T) {
 	const many = 70
 	e := openOn(t, newHost("m"))
 	litter(t, e, many)
-	for _, boot := range []string{"a", "z"} { // before and after it in the index
+	for _, boot := range []string{"a", "z"} { // sort before and after "m" in the index
 		other := newHost(boot).open(t, e.path)
 		work(t, other, 3)
 		litter(t, e, many)
@@ -182,9 +181,9 @@ func TestSweepAfterReboot(t *testing.T) {
 	}
 }
 
-// TestSweepGoesRound: engines that are opened for one lease each go on where the
-// one before them has stopped, so that what is over goes among any number of live
-// leases, and what is live stays.
+// TestSweepGoesRound checks that engines that are opened for one lease each continue the sweep
+// where the previous one stopped. All expired leases are deleted among any number of live leases,
+// which are kept.
 func TestSweepGoesRound(t *testing.T) {
 	const many = 5*sweepRows + 10
 	h := newHost("boot")
@@ -209,8 +208,8 @@ func TestSweepGoesRound(t *testing.T) {
 	}
 }
 
-// TestShortEnginesSweep: engines that add one row each sweep as often, all in all,
-// as one that adds them all, and not each time. INVARIANT I11.
+// TestShortEnginesSweep checks that engines that add one row each sweep as often in total as one
+// engine that adds all the rows. INVARIANT I11.
 func TestShortEnginesSweep(t *testing.T) {
 	const engines = 32 * sweepEvery
 	due := 0
@@ -219,17 +218,18 @@ func TestShortEnginesSweep(t *testing.T) {
 		if added < 0 || added >= sweepEvery {
 			t.Fatalf("an engine begins with %d rows", added)
 		}
-		if added == sweepEvery-1 { // which TestSweepGoesRound shows to be enough
+		if added == sweepEvery-1 { // enough for a sweep: see TestSweepGoesRound
 			due++
 		}
 	}
-	// 32 are expected. Chance leaves these bounds once in a thousand million times.
+	// 32 are expected. A correct engine exceeds these bounds once in a thousand million runs.
 	if due < 5 || due > 70 {
 		t.Errorf("%d of %d engines sweep with their first row", due, engines)
 	}
 }
 
-// TestStatementsUseIndexes, so that a request takes no longer in a large file.
+// TestStatementsUseIndexes checks that statements use indexes, so that a request takes no longer in
+// a large file.
 func TestStatementsUseIndexes(t *testing.T) {
 	conn := plain(t, openNew(t).path)
 	sweeps := map[string]int{
@@ -252,6 +252,6 @@ func TestStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// bounded are scans of what a query itself has found, a bounded number, and of a
-// table of one row.
+// bounded matches scans of a bounded number of rows that the query itself has found, and of a table
+// with one row.
 var bounded = regexp.MustCompile(`^SCAN (sole LEFT-JOIN|live LEFT-JOIN|head LEFT-JOIN|page|\(subquery-\d+\)|gap VIRTUAL TABLE INDEX 1:|CONSTANT ROW|swept)$`)

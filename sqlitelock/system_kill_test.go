@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// makeAndDie makes a system store, and ends by SIGKILL before the step of that number.
+// makeAndDie makes a system store, and kills its own process with SIGKILL before the step with this
+// number.
 func makeAndDie(path, group, step string) error {
 	gid, err := strconv.Atoi(group)
 	if err != nil {
@@ -38,7 +39,8 @@ func makeAndDie(path, group, step string) error {
 	return err
 }
 
-// dies starts such a process, and reports whether it was killed, or came to its end.
+// dies runs makeAndDie in another process, and reports whether it was killed before it had
+// finished.
 func dies(t *testing.T, path string, step int) bool {
 	t.Helper()
 	c := spawn(t, "make", path, strconv.Itoa(theGroup), strconv.Itoa(step))
@@ -49,8 +51,8 @@ func dies(t *testing.T, path string, step int) bool {
 	return err != nil
 }
 
-// TestMakeSystemKilled: whenever the process dies that makes the store, there is none
-// or a whole one, and whoever makes it next leaves a whole one and nothing else.
+// TestMakeSystemKilled checks that a process that is killed while it makes a store leaves no store
+// or a whole one. The next process to make the store leaves a whole one and no other files.
 func TestMakeSystemKilled(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -79,7 +81,8 @@ func TestMakeSystemKilled(t *testing.T) {
 	}
 }
 
-// TestRestoreKilled: files that were deleted are made again, whole or not at all.
+// TestRestoreKilled checks that deleted files are made again, each whole or not at all, if the
+// process is killed.
 func TestRestoreKilled(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -113,8 +116,8 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
-// TestRestoreInUse: what was deleted under those who use it is not made again: they
-// would have other files than whoever comes next. INVARIANT I1.
+// TestRestoreInUse checks that a file that was deleted during use is not made again, because later
+// processes would use other files than the current ones. INVARIANT I1.
 func TestRestoreInUse(t *testing.T) {
 	if !needsRoot(t) || !onefile.CanWitness {
 		return
@@ -130,8 +133,8 @@ func TestRestoreInUse(t *testing.T) {
 	}
 }
 
-// TestSystemStoreSurvivesKills: members and root die at any instant of their requests;
-// the files stay what root has made, and the store works.
+// TestSystemStoreSurvivesKills checks that the files stay as root has made them, and the store
+// works, if processes of root and of members are killed during their requests.
 func TestSystemStoreSurvivesKills(t *testing.T) {
 	if !needsRoot(t) {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// alter runs SQL in a system store as a member may, who does not use holdfast.
+// alter runs SQL in a system store, as a member can without holdfast.
 func alter(t testing.TB, path, query string) {
 	t.Helper()
 	e := &engine{path: path, system: true}
@@ -26,8 +26,8 @@ func alter(t testing.TB, path, query string) {
 	check(t, c.Close())
 }
 
-// TestSystemStoreIsRefused: what is not as root has made it is not opened, whatever a
-// member or an accident has done to it, and stays as it is.
+// TestSystemStoreIsRefused checks that Open refuses a store that differs from what root has made,
+// and does not change it.
 func TestSystemStoreIsRefused(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -116,7 +116,7 @@ func TestSystemStoreIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoOtherStoreIsTheSystems: with Options.System no other store is opened.
+// TestNoOtherStoreIsTheSystems checks that Options.System opens no other store.
 func TestNoOtherStoreIsTheSystems(t *testing.T) {
 	e := openNew(t)
 	check(t, e.Close())
@@ -130,8 +130,8 @@ func TestNoOtherStoreIsTheSystems(t *testing.T) {
 	}
 }
 
-// TestSchemaAlteredWhileOpen: what a member puts into the schema later does not run in
-// the processes that have the store open either.
+// TestSchemaAlteredWhileOpen checks that a trigger or view that a member adds does not run in
+// processes that have the store open already.
 func TestSchemaAlteredWhileOpen(t *testing.T) {
 	if !needsRoot(t) {
 		return

@@ -20,8 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// Of these tests' users two are members of the group, and one is not. None of them
-// needs an account.
+// Two of these users are members of the group, and one is not. None of them needs an account.
 const (
 	theGroup    = 54321
 	firstMember = 54001
@@ -29,11 +28,12 @@ const (
 	stranger    = 54003
 )
 
-// needsRoot reports whether the test can be tried: only root makes a system store, and
-// becomes other users.
+// needsRoot reports whether the test can run: only root can make a system store and start processes
+// of other users.
 func needsRoot(t *testing.T) bool {
 	t.Helper()
-	// In a user namespace root may have no other users, and the machine's root is somebody else.
+	// In a user namespace root may be unable to become other users, and / may belong to another
+	// root.
 	top, err := os.Stat("/")
 	if err != nil || onefile.OwnerOf(top) != 0 || os.Geteuid() != 0 || os.Chown(t.TempDir(), firstMember, theGroup) != nil {
 		t.Log("NOT TRIED: only root can make a system store, and become its members: run the tests of this package with sudo")
@@ -42,7 +42,8 @@ func needsRoot(t *testing.T) bool {
 	return true
 }
 
-// as starts a process as another user. The members have the group in different ways.
+// as returns the attributes of a process of another user. One member has the group as its main
+// group, the other as a further one.
 func as(user uint32) *syscall.SysProcAttr {
 	c := &syscall.Credential{Uid: user, Gid: user}
 	switch user {
@@ -84,7 +85,7 @@ func programFor(t testing.TB, attr *syscall.SysProcAttr) string {
 	return path
 }
 
-// publicDir is t.TempDir that all users may search.
+// publicDir returns a temporary directory that all users may search.
 func publicDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,7 +113,7 @@ func look(t testing.TB, path string) string {
 	return info.Mode().String() + " " + strconv.Itoa(onefile.OwnerOf(info)) + ":" + strconv.Itoa(onefile.GroupOf(info)) + " " + strconv.FormatUint(onefile.InodeOf(info), 10)
 }
 
-// inventory describes all that is in a store's directory, and beside it.
+// inventory describes all files in a store's directory and in the directory above, one in a line.
 func inventory(t testing.TB, path string) string {
 	t.Helper()
 	dir := filepath.Dir(path)
@@ -127,8 +128,8 @@ func inventory(t testing.TB, path string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestMakeSystem: whatever the umask is, the files are root's and the group's, and to
-// make the store again changes nothing.
+// TestMakeSystem checks that the files belong to root and to the group, whatever the umask is, and
+// that making the store again changes nothing.
 func TestMakeSystem(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -136,7 +137,7 @@ func TestMakeSystem(t *testing.T) {
 	for _, mask := range []int{0, 0o022, 0o777} {
 		dir := publicDir(t)
 		path := filepath.Join(dir, "holdfast", "locks.db")
-		if mask != 0 { // an empty directory of root's is as good as none
+		if mask != 0 { // an empty directory of root is accepted
 			check(t, os.Mkdir(filepath.Dir(path), 0o755))
 		}
 		before := syscall.Umask(mask)
@@ -170,8 +171,8 @@ func TestMakeSystem(t *testing.T) {
 	}
 }
 
-// TestSystemStoreKeepsItsFiles: whoever is the last to close it, and whatever his
-// umask is, the files stay what root has made.
+// TestSystemStoreKeepsItsFiles checks that the files stay as root has made them, whichever user is
+// the last to close the store.
 func TestSystemStoreKeepsItsFiles(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -199,8 +200,8 @@ func TestSystemStoreKeepsItsFiles(t *testing.T) {
 	}
 }
 
-// TestSystemStoreMakesNoFiles: a file that root has deleted is not made again by whoever
-// needs it first, and so would own it.
+// TestSystemStoreMakesNoFiles checks that a process does not make a bell or an alarm again that
+// root has deleted, because the process's user would own the file.
 func TestSystemStoreMakesNoFiles(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -215,8 +216,8 @@ func TestSystemStoreMakesNoFiles(t *testing.T) {
 	}
 }
 
-// TestSystemStoreExcludes: root and two members of the group exclude each other, and
-// hand over to each other; whoever is not a member may do nothing.
+// TestSystemStoreExcludes checks that root and two members of the group exclude each other, and
+// that root hands a lock over to a member. Other users cannot use the store.
 func TestSystemStoreExcludes(t *testing.T) {
 	if !needsRoot(t) {
 		return
@@ -253,7 +254,7 @@ func TestSystemStoreExcludes(t *testing.T) {
 	waiter.end()
 }
 
-// expect waits for a line that begins so.
+// expect waits for a line that begins with prefix.
 func (c *child) expect(prefix string) {
 	c.t.Helper()
 	for limit := time.After(drivertest.Patience); ; {
@@ -268,8 +269,8 @@ func (c *child) expect(prefix string) {
 	}
 }
 
-// TestStrangersStopNobody: everybody may read the directory above, and lock its bytes;
-// that must not look like a process that has other files of the store.
+// TestStrangersStopNobody checks that a lock on the bytes of the directory above, which every user
+// may set, does not look like a process that uses other files of the store.
 func TestStrangersStopNobody(t *testing.T) {
 	if !needsRoot(t) || !onefile.CanWitness {
 		return

@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// TestTraps: where another user may have put links or other things in the place
-// of a database's files, nothing is opened, and what they lead to stays as it
-// is.
+// TestTraps checks that Open refuses a link or a directory in the place of one of the database's
+// files, and does not change the link's target.
 func TestTraps(t *testing.T) {
 	for what, set := range map[string]func(t *testing.T, victim, path string) error{
 		"link":     func(_ *testing.T, victim, path string) error { return os.Symlink(victim, path) },
@@ -52,8 +51,8 @@ func TestTraps(t *testing.T) {
 	})
 }
 
-// TestTrapIsSetLater: a link that takes the place of the bell while the
-// database is in use is not followed.
+// TestTrapIsSetLater checks that a link that replaces the bell while the database is in use is not
+// followed.
 func TestTrapIsSetLater(t *testing.T) {
 	e := openNew(t)
 	other := open(t, e.path)
@@ -71,8 +70,8 @@ func TestTrapIsSetLater(t *testing.T) {
 	drivertest.Granted(t, other, next)
 }
 
-// TestOpenDirectories: a directory that everybody may write holds no database,
-// unless it keeps everybody's files their own.
+// TestOpenDirectories checks that Open refuses a directory that every user may write, unless it has
+// the sticky bit.
 func TestOpenDirectories(t *testing.T) {
 	for mode, want := range map[os.FileMode]error{
 		0o700: nil, 0o755: nil, 0o770: nil,
@@ -88,8 +87,8 @@ func TestOpenDirectories(t *testing.T) {
 	}
 }
 
-// TestNetworkFileSystems are refused unless somebody says that no other host
-// uses the file.
+// TestNetworkFileSystems checks that Open refuses network file systems unless the option
+// AllowNetwork is set.
 func TestNetworkFileSystems(t *testing.T) {
 	for _, c := range []struct {
 		kind  string

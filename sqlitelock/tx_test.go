@@ -12,16 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// briefly returns a context that ends after a wait that is long for a
-// transaction.
+// briefly returns a context that ends after a time that is long for a transaction.
 func briefly(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// TestClockIsReadUnderTheWriteLock: a request that waits for another process
-// does not read the clock before its turn.
+// TestClockIsReadUnderTheWriteLock checks that a request does not read the clock before it has the
+// write lock.
 func TestClockIsReadUnderTheWriteLock(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -41,9 +40,8 @@ func TestClockIsReadUnderTheWriteLock(t *testing.T) {
 	}
 }
 
-// TestBusyDatabase: while another process keeps the write lock a held name is
-// answered at once, and everything that would write certainly fails when its
-// context ends.
+// TestBusyDatabase checks that a request for a held name is refused at once while another process
+// keeps the write lock. Requests that would write fail with ErrUnavailable when their context ends.
 func TestBusyDatabase(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)
@@ -61,7 +59,7 @@ func TestBusyDatabase(t *testing.T) {
 		t.Errorf("inspect: %+v, %v", lock, err)
 	}
 
-	// Of the requests of one engine only one is at the database.
+	// Only one request of an engine uses the database at a time.
 	first := make(chan error)
 	go func() {
 		_, err := e.Acquire(t.Context(), free)
@@ -78,8 +76,8 @@ func TestBusyDatabase(t *testing.T) {
 	drivertest.Release(t, e, req)
 }
 
-// TestCancelOvertakes: a request that is cancelled after it was found to be
-// good, and before its turn to write, grants nothing. INVARIANT I5.
+// TestCancelOvertakes checks that a request that is cancelled while it waits for the write lock is
+// not granted. INVARIANT I5.
 func TestCancelOvertakes(t *testing.T) {
 	e := openNew(t)
 	other := plain(t, e.path)
@@ -101,7 +99,7 @@ func TestCancelOvertakes(t *testing.T) {
 	}
 }
 
-// TestCloseWhileBusy ends requests that wait for another process.
+// TestCloseWhileBusy checks that Close ends requests that wait for another process.
 func TestCloseWhileBusy(t *testing.T) {
 	e := openNew(t)
 	drivertest.Granted(t, e, drivertest.Request("held", time.Minute))
@@ -123,7 +121,7 @@ func TestCloseWhileBusy(t *testing.T) {
 	}
 }
 
-// TestFailedCommit leaves the outcome unknown, and the engine of use.
+// TestFailedCommit checks that a failed commit leaves the outcome unknown, and the engine usable.
 func TestFailedCommit(t *testing.T) {
 	e := openNew(t)
 	onCommit(t, e, func() int32 { return 1 })
@@ -143,7 +141,8 @@ func TestFailedCommit(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
-// TestFullDatabase fails certainly.
+// TestFullDatabase checks that a request that does not fit into the database fails with
+// ErrUnavailable.
 func TestFullDatabase(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)
@@ -154,7 +153,8 @@ func TestFullDatabase(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
-// TestRefusedTokens change nothing.
+// TestRefusedTokens checks that an acquire changes nothing if its MinToken is refused or the tokens
+// of the name are used up.
 func TestRefusedTokens(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)

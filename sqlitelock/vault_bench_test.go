@@ -10,17 +10,17 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// forgotten puts n tokens into the database that were forgotten long ago.
+// forgotten inserts n tokens whose memory ended long ago.
 func forgotten(t testing.TB, e *Engine, n int) {
 	t.Helper()
 	must(t, plain(t, e.path), fmt.Sprintf(`
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO onetime SELECT lower(hex(randomblob(32))), 'x', 1, '', x'70', '%s', 0, i - 1000000000, i - 1000000000 FROM n`,
 		n, e.clock.bootID))
-	must(t, e.conn, `PRAGMA wal_checkpoint(TRUNCATE)`) // not during what is measured
+	must(t, e.conn, `PRAGMA wal_checkpoint(TRUNCATE)`) // so that none runs during the measurement
 }
 
-// TestPruneMany: 10,000 forgotten tokens go in steps of 500.
+// TestPruneMany checks that one call of Prune deletes 10,000 forgotten tokens.
 func TestPruneMany(t *testing.T) {
 	const many = 10_000
 	e := openNew(t)
@@ -34,9 +34,9 @@ func TestPruneMany(t *testing.T) {
 	}
 }
 
-// BenchmarkRedeemWhilePruning tells how long 16 goroutines wait for a redeem,
-// in a database that is pruned of a million tokens at the same time and in one
-// that is not. Run it with -benchtime=1x: an operation is 25 redeems of each.
+// BenchmarkRedeemWhilePruning measures how long 16 goroutines wait for a redeem, with and without a
+// million tokens that are pruned at the same time. Run it with -benchtime=1x: an operation is 25
+// redeems of each goroutine.
 func BenchmarkRedeemWhilePruning(b *testing.B) {
 	const many, redeemers, each = 1_000_000, 16, 25
 	for _, pruned := range []bool{false, true} {

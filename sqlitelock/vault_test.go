@@ -33,8 +33,8 @@ func deposit(t testing.TB, e *Engine, proof driver.Proof, ttl, memory time.Durat
 	}
 }
 
-// redeem redeems a token, which must be answered with this state, and with the
-// payload if it is granted.
+// redeem redeems a token, and fails t unless the reply has this state, and the payload if it is
+// granted.
 func redeem(t testing.TB, e *Engine, proof driver.Proof, by lockinfo.LeaseID, want driver.VaultState, granted bool) {
 	t.Helper()
 	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: by})
@@ -43,7 +43,7 @@ func redeem(t testing.TB, e *Engine, proof driver.Proof, by lockinfo.LeaseID, wa
 	}
 }
 
-// isState checks what Peek says, and returns for how long.
+// isState checks the state that Peek returns, and returns the time until it ends.
 func isState(t testing.TB, e *Engine, proof driver.Proof, want driver.VaultState) time.Duration {
 	t.Helper()
 	reply, err := e.Peek(t.Context(), proof)
@@ -53,7 +53,7 @@ func isState(t testing.TB, e *Engine, proof driver.Proof, want driver.VaultState
 	return reply.ExpiresIn
 }
 
-// prune prunes everything, and returns how many tokens that deleted.
+// prune calls Prune until nothing is due, and returns how many tokens it has deleted.
 func prune(t testing.TB, e *Engine) (deleted int) {
 	t.Helper()
 	for more := true; more; {
@@ -67,7 +67,7 @@ func prune(t testing.TB, e *Engine) (deleted int) {
 	return deleted
 }
 
-// TestVaultSurvives closing and opening, and a reboot, with RedeemGrace too.
+// TestVaultSurvives checks that tokens, and RedeemGrace, survive closing the database and a reboot.
 func TestVaultSurvives(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	h := newHost("one boot")
@@ -82,7 +82,7 @@ func TestVaultSurvives(t *testing.T) {
 
 	wall := h.wall
 	h = newHost("another boot")
-	h.boot, h.wall = time.Second, wall.Add(driver.RedeemGrace-time.Second) // a fast machine
+	h.boot, h.wall = time.Second, wall.Add(driver.RedeemGrace-time.Second) // within RedeemGrace
 	e = h.open(t, path)
 	redeem(t, e, taken, by, driver.Redeemed, true)
 	redeem(t, e, late, by, driver.Redeemed, true)
@@ -110,8 +110,8 @@ func TestVaultSurvives(t *testing.T) {
 	}
 }
 
-// TestVaultAndWallClock: in the boot that stored it, a step of the wall clock
-// neither ends a token nor keeps it, and Prune agrees.
+// TestVaultAndWallClock checks that a step of the wall clock neither ends a token nor keeps it, in
+// the boot that stored it, and that Prune agrees.
 func TestVaultAndWallClock(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -140,8 +140,8 @@ func TestVaultAndWallClock(t *testing.T) {
 	}
 }
 
-// TestPruneIsBounded: one step writes to no more rows than its limit, finds them
-// by index, and gets through whatever is due.
+// TestPruneIsBounded checks that one step of Prune deletes at most as many tokens as its limit,
+// finds its rows by an index, and that several steps prune all tokens that are due.
 func TestPruneIsBounded(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -198,8 +198,8 @@ func planOf(t testing.TB, c *conn, query string, args ...any) (plan []string) {
 	return plan
 }
 
-// TestVaultIsFlushed to the disk before the answer: what was handed out is not
-// handed out again after a power cut.
+// TestVaultIsFlushed checks that deposits, redeems and revocations are flushed to the disk before
+// the reply, so that a payload is not handed out again after a power cut.
 func TestVaultIsFlushed(t *testing.T) {
 	const normal, full = 1, 2
 	e := openNew(t)
@@ -220,8 +220,8 @@ func TestVaultIsFlushed(t *testing.T) {
 	}
 }
 
-// TestPayloadIsOverwritten: when it is deleted, and not only out of sight. The
-// log, which may keep it longer, goes with the last engine.
+// TestPayloadIsOverwritten checks that a payload is overwritten in the file when it is deleted. The
+// log, which may keep it longer, is deleted when the last engine closes.
 func TestPayloadIsOverwritten(t *testing.T) {
 	payload := bytes.Repeat([]byte("very secret "), driver.MaxPayload/12)
 	h := newHost("boot")
@@ -266,7 +266,7 @@ func TestPayloadIsOverwritten(t *testing.T) {
 	}
 }
 
-// TestRedeemByMany: of 200 who redeem one token at once, one has the payload.
+// TestRedeemByMany checks that one of 200 concurrent redeems of a token gets the payload.
 func TestRedeemByMany(t *testing.T) {
 	onetimetest.RedeemByMany(t, onetimetest.New(t, openNew(t), &onetime.Options{RequestTimeout: 15 * time.Second}))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
-// silent reports whether w has no notice now. One that it finds is received.
+// silent reports whether w has no notice now. If there is a notice, silent receives it.
 func silent(w driver.Watch) bool {
 	select {
 	case <-w.C():
@@ -24,7 +24,7 @@ func silent(w driver.Watch) bool {
 	}
 }
 
-// told waits until w tells to look.
+// told waits for a notice without a token, which means that the waiter must look.
 func told(t testing.TB, w driver.Watch) {
 	t.Helper()
 	select {
@@ -37,8 +37,8 @@ func told(t testing.TB, w driver.Watch) {
 	}
 }
 
-// queued gets the next place in the queue of name, and receives the look that
-// the start of the listener causes.
+// queued gets the next place in the queue of name, and receives the notice that the start of the
+// listener may cause.
 func queued(t testing.TB, e *Engine, name string) (driver.AcquireRequest, driver.Watch) {
 	t.Helper()
 	req, w := drivertest.Queued(t, e, name, time.Minute)
@@ -65,8 +65,7 @@ func extend(t testing.TB, e *Engine, req driver.AcquireRequest) {
 	}
 }
 
-// TestLostRings: when rings may have been lost, the listener looks at all that
-// it waits for.
+// TestLostRings checks that the listener looks at all its waiters when rings may have been lost.
 func TestLostRings(t *testing.T) {
 	e := openNew(t)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
@@ -87,8 +86,8 @@ func TestLostRings(t *testing.T) {
 	}
 }
 
-// TestListenerStarts with the first place, not before, and lets everybody look
-// who began to watch until then; nobody is told to look later.
+// TestListenerStarts checks that the listener starts with the first place, and then notifies all
+// watches that exist already. Later watches get no such notice.
 func TestListenerStarts(t *testing.T) {
 	e := openNew(t)
 	started := 0
@@ -111,8 +110,8 @@ func TestListenerStarts(t *testing.T) {
 	}
 }
 
-// TestHeedsBeforeThePlaceIsGiven: the bell of a lease ID is heeded before
-// anybody can hand the lock over to it.
+// TestHeedsBeforeThePlaceIsGiven checks that the engine heeds the bell for a lease ID before the
+// lock can be handed over to that lease ID.
 func TestHeedsBeforeThePlaceIsGiven(t *testing.T) {
 	e := openNew(t)
 	ringer := open(t, e.path)
@@ -141,7 +140,7 @@ func TestHeedsBeforeThePlaceIsGiven(t *testing.T) {
 	}
 }
 
-// TestOnlyHandOverRings: a lock that nobody waits for costs nobody anything.
+// TestOnlyHandOverRings checks that the bell rings only for a hand-over.
 func TestOnlyHandOverRings(t *testing.T) {
 	e := openNew(t)
 	waiter := open(t, e.path)
@@ -164,12 +163,12 @@ func TestOnlyHandOverRings(t *testing.T) {
 	}
 }
 
-// TestKeepForTellsHead, and nobody else, because it may close the name for
-// less long than the lease would have.
+// TestKeepForTellsHead checks that a release with KeepFor notifies only the head of the queue,
+// because the name may become free earlier than the lease would have expired.
 func TestKeepForTellsHead(t *testing.T) {
 	e := openNew(t)
 	waiter := open(t, e.path)
-	for range 3 { // each time anew
+	for range 3 { // every release notifies
 		req := drivertest.Request("t", time.Hour)
 		drivertest.Granted(t, e, req)
 		first, w := queued(t, waiter, "t")
@@ -198,8 +197,8 @@ func TestKeepForTellsHead(t *testing.T) {
 	}
 }
 
-// TestSharedCell: who is not meant learns nothing of a ring, and who lost the
-// place learns it by any.
+// TestSharedCell checks that a ring for another lease ID with the same cell notifies a waiter only
+// if the waiter has lost its place, and only once.
 func TestSharedCell(t *testing.T) {
 	e := openNew(t)
 	ringer := open(t, e.path)
@@ -238,7 +237,7 @@ func TestSharedCell(t *testing.T) {
 	}
 }
 
-// TestNoticeAfterTheCommit: nobody is told of what was not carried out.
+// TestNoticeAfterTheCommit checks that a failed commit causes no notice.
 func TestNoticeAfterTheCommit(t *testing.T) {
 	e := openNew(t)
 	held := drivertest.Request("t", time.Minute)
@@ -256,7 +255,8 @@ func TestNoticeAfterTheCommit(t *testing.T) {
 	drivertest.HandedOver(t, w)
 }
 
-// TestUnreadableNotice: when a look fails, the waiter is told to look itself.
+// TestUnreadableNotice checks that a waiter gets a notice to look itself if the listener cannot
+// read its state.
 func TestUnreadableNotice(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
@@ -269,7 +269,7 @@ func TestUnreadableNotice(t *testing.T) {
 	told(t, w)
 }
 
-// TestStoppedWatches leave nothing behind.
+// TestStoppedWatches checks that a stopped watch gets no notice, and that nothing of it is left.
 func TestStoppedWatches(t *testing.T) {
 	e := openNew(t)
 	held := drivertest.Request("t", time.Minute)

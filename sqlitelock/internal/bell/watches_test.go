@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestOvertakenLook: a look that began before its lease ID had a place, and ended
-// after it, does not report that the place is gone.
+// TestOvertakenLook checks that a look does not report that the place is gone if the lease ID got
+// its place during the look.
 func TestOvertakenLook(t *testing.T) {
 	var all Watches
 	id := lockinfo.NewLeaseID()

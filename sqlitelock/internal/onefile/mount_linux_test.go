@@ -30,7 +30,7 @@ func TestMountedType(t *testing.T) {
 	}
 }
 
-// TestFileSystem: the kernel's number and the list of mounts name the same type.
+// TestFileSystem checks that FileSystem returns the same type as the list of mounts.
 func TestFileSystem(t *testing.T) {
 	all, err := mounts()
 	if err != nil {
@@ -48,7 +48,7 @@ func TestFileSystem(t *testing.T) {
 	}
 }
 
-// TestMountPoints are found in the text of the system as well.
+// TestMountPoints checks that mount points are found in a list of mounts, and on this system.
 func TestMountPoints(t *testing.T) {
 	mounts := parseMounts("" +
 		"22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n" +
