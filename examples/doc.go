@@ -1,3 +1,3 @@
-// Package examples is the root of programs that show holdfast at work. Its
-// tests run what docs/fencing.md tells its readers to write.
+// Package examples is the root of programs that show holdfast at work. Its tests run the code of
+// docs/fencing.md.
 package examples

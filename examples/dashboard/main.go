@@ -1,5 +1,5 @@
-// Command dashboard is a program that has the page of its locks below /ops/locks/, for
-// operators who know the password.
+// Command dashboard serves the page of the locks of a store below /ops/locks/, to operators who
+// know the password.
 //
 //	go run ./dashboard redis://localhost:6379 password.txt
 package main
@@ -81,13 +81,13 @@ func routes(page http.Handler, password []byte) http.Handler {
 	return mux
 }
 
-// operator returns who sends r.
+// operator returns the name of the user who sent r.
 func operator(r *http.Request) string {
 	name, _, _ := r.BasicAuth()
 	return name
 }
 
-// onlyOperators lets those through who know the password, under any name.
+// onlyOperators passes a request to h only if it has a name and the password.
 func onlyOperators(h http.Handler, password []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, shown, _ := r.BasicAuth()

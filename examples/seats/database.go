@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
-// A database is where the bookings are. Exactly one of File and PostgreSQL is
-// set.
+// A database has the bookings. Exactly one of File and PostgreSQL is set.
 type database struct {
 	File       string // of SQLite
 	PostgreSQL string // connection string
@@ -31,8 +30,8 @@ func (d database) dialect() sqlfence.Dialect {
 
 func (d database) open() (*sql.DB, error) {
 	if d.PostgreSQL == "" {
-		// A transaction that reads first and writes later must take the write
-		// lock at once: SQLite would not let it have the lock afterwards.
+		// A transaction that reads first and writes later must get the write lock at its start:
+		// SQLite would refuse the lock later.
 		params := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(20000)", "journal_mode(WAL)"}}
 		return sql.Open("sqlite", "file:"+(&url.URL{Path: d.File}).EscapedPath()+"?"+params.Encode())
 	}
@@ -44,8 +43,8 @@ func (d database) open() (*sql.DB, error) {
 	return stdlib.OpenDB(*config), nil
 }
 
-// tables of the theatre. Nothing in them keeps a seat from being booked twice: that is
-// the lock's task here, as with any work that is more than one row.
+// tables are the tables of the theatre. They do not keep a seat from being booked twice: that is
+// the lock's task here, as for any work that is more than one row.
 const tables = `
 CREATE TABLE bookings (seat text NOT NULL, customer text NOT NULL, worker text NOT NULL);
 CREATE TABLE charges (id text PRIMARY KEY, seat text NOT NULL, customer text NOT NULL, cents integer NOT NULL, refunded integer NOT NULL DEFAULT 0);`
@@ -63,7 +62,7 @@ func (d database) create(ctx context.Context, db *sql.DB) error {
 	return d.dialect().Migrate(ctx, db)
 }
 
-// drop removes what create made in a server that others use too.
+// drop removes the schema that create has made in a PostgreSQL server.
 func (d database) drop(ctx context.Context, db *sql.DB) error {
 	if d.PostgreSQL == "" {
 		return nil

@@ -17,7 +17,7 @@ type director struct {
 	refused  int // bookings
 }
 
-// customers come in this order, again and again.
+// customers come in this order, repeatedly.
 var customers = [...]string{"Ada", "Alan", "Grace", "Edsger", "Barbara", "Leslie", "Radia", "Tony"}
 
 // round tries to sell one seat to two customers.
@@ -46,8 +46,8 @@ func (d *director) round(ctx context.Context, n int) error {
 	if _, err := d.follow(ctx, second, charged); err != nil {
 		return err
 	}
-	// The stopped one wakes when the second is done, or while it is between
-	// its read and its write.
+	// The stopped worker wakes after the second is done or, in every other round, while the second
+	// is between its read and its write.
 	last := []*process{second, first}
 	if n%2 == 1 {
 		last = []*process{first, second}
@@ -73,7 +73,7 @@ func (d *director) finish(ctx context.Context, p *process, stopped bool) (sold b
 	if stopped {
 		d.timeline.say("director", "wakes %s (SIGCONT): its lease has expired, and it does not know", p.name)
 	}
-	// Into the pipe first, so that a stopped one goes on at once.
+	// The order is sent first, so that a stopped worker continues at once when it wakes.
 	if err := p.send(order{GoOn: true}); err != nil {
 		return false, err
 	}
@@ -87,10 +87,10 @@ func (d *director) finish(ctx context.Context, p *process, stopped bool) (sold b
 
 // awaitLock returns when second has the lock that the stopped process had.
 //
-// With locks in a file, the stop can hit the instant in which the keep-alive writes to
-// the file, which then stays locked for all. So if the lock comes late the process is
-// continued until it has the lock. It does no more than it would while stopped: its lease
-// has expired, and it waits for the word to go on.
+// If the locks are in a file, the stop can hit the keep-alive while it writes to the file, which
+// then stays locked for all processes. So if the lock comes late, the stopped process runs until
+// second has the lock. It does no more than it would while stopped: its lease has expired, and it
+// waits for an order.
 func (d *director) awaitLock(ctx context.Context, stopped, second *process) error {
 	e, err := second.next(ctx, d.ttl+2*time.Second)
 	if errors.Is(err, errLate) {

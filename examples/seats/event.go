@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// An order is what the director tells a worker: one line of JSON. The first
-// one has the Setup; after it, orders for seats and the word to go on take
-// turns.
+// An order is what the director sends to a worker: one line of JSON. The first order has the Setup.
+// The later ones have a seat and GoOn, in turn.
 type order struct {
 	Setup    *setup `json:",omitempty"`
 	Seat     string `json:",omitempty"`
@@ -18,8 +17,8 @@ type order struct {
 	GoOn     bool   `json:",omitempty"` // the card has been charged: write the booking
 }
 
-// A setup is what a worker needs to know of the world. It goes through a pipe
-// and not through arguments, which everybody on the host can read.
+// A setup has the settings of a worker. It is sent through a pipe and not in arguments, which all
+// users of the host can read.
 type setup struct {
 	Worker  string
 	Store   string // URL of the locks
@@ -28,7 +27,7 @@ type setup struct {
 	Fencing string
 }
 
-// An event is what a worker tells the director: one line of JSON.
+// An event is what a worker reports to the director: one line of JSON.
 type event struct {
 	Kind     kind
 	Seat     string
@@ -48,9 +47,9 @@ const (
 	booked   kind = "booked"   // the booking is written
 	refused  kind = "refused"  // the booking was refused: the token is stale
 	refunded kind = "refunded" // the charge is undone
-	soldOut  kind = "sold out" // somebody has booked the seat; the card was not charged
-	done     kind = "done"     // with the order
-	failed   kind = "failed"   // the order
+	soldOut  kind = "sold out" // another worker has booked the seat; the card was not charged
+	done     kind = "done"     // the order is carried out
+	failed   kind = "failed"   // the order has failed
 )
 
 // A timeline prints what happens, a line for each event.

@@ -149,7 +149,7 @@ func (o options) direct(ctx context.Context, d *director, data database) error {
 		err = d.round(ctx, n)
 	}
 	if err != nil {
-		kill() // one may be stopped, or wait for an order that does not come
+		kill() // a worker may be stopped, or wait for an order that was not sent
 	}
 	for _, p := range d.workers {
 		if ended := p.close(); err == nil {

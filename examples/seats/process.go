@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// patience bounds what the director waits for on a loaded machine.
+// patience bounds each wait of the director on a loaded machine.
 const patience = 30 * time.Second
 
 // A process is a worker as the director sees it.
@@ -44,7 +44,7 @@ func startProcess(ctx context.Context, s setup) (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	// It ends with the output of the process; close waits for it.
+	// The goroutine ends with the output of the process; close waits for it.
 	go func() {
 		defer close(p.events)
 		for d := json.NewDecoder(out); ; {
@@ -63,7 +63,7 @@ func startProcess(ctx context.Context, s setup) (*process, error) {
 
 func (p *process) send(o order) error { return json.NewEncoder(p.orders).Encode(o) }
 
-// close lets the process end, and returns when it has.
+// close ends the process, and waits for its end.
 func (p *process) close() error {
 	_ = p.orders.Close()
 	_ = p.wake()
@@ -72,11 +72,10 @@ func (p *process) close() error {
 	return p.cmd.Wait()
 }
 
-// stop freezes the process: it does nothing any more, its keep-alive
-// included, and does not notice.
+// stop stops the process, including its keep-alive. The process does not notice.
 func (p *process) stop() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// wake lets a stopped process go on as if nothing had happened.
+// wake continues a stopped process.
 func (p *process) wake() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 var errLate = errors.New("no event in time")

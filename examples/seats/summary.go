@@ -19,7 +19,7 @@ type summary struct {
 	Unsettled  int    `json:"unsettled"`   // charges without a booking that were not refunded
 }
 
-// count fills in what the database knows.
+// count fills in the numbers that are in the database.
 func (s *summary) count(ctx context.Context, db *sql.DB) error {
 	for query, n := range map[string]*int{
 		`SELECT count(DISTINCT seat) FROM bookings`:                                                   &s.Sold,

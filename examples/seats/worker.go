@@ -28,8 +28,7 @@ type worker struct {
 	events *json.Encoder
 }
 
-// runWorker is the whole life of a worker process. It ends when the director
-// closes the pipe.
+// runWorker runs a worker until the director closes the pipe.
 func runWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := &worker{orders: json.NewDecoder(in), events: json.NewEncoder(out)}
 	var first order
@@ -69,9 +68,9 @@ func runWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 // sell takes the lock of a seat, charges the card if the seat is free, and
 // books it.
 //
-// The statements run under ctx and not under the lease's context. That one
-// would end with the lease, and stop this worker if it looks in time; here it
-// is stopped between its last look and its write, which no look can prevent.
+// The statements run under ctx and not under the lease's context, which would end them with the
+// lease. Here the worker is stopped between its last check of a context and its write: no check can
+// prevent that.
 func (w *worker) sell(ctx context.Context, seat, customer string) error {
 	began := time.Now()
 	lease, err := w.client.Acquire(ctx, "seats/"+seat, nil)
@@ -112,8 +111,8 @@ func (w *worker) sell(ctx context.Context, seat, customer string) error {
 	return tell(event{Kind: booked})
 }
 
-// transact runs do in a transaction. If it is fenced, its first statement
-// makes the seat know the lease's token, and refuses a stale one.
+// transact runs do in a transaction. If it is fenced, its first statement records the lease's token
+// as the seat's, and refuses a stale token.
 func (w *worker) transact(ctx context.Context, seat string, lease *holdfast.Lease, fenced bool, do func(*sql.Tx) error) error {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -131,17 +130,17 @@ func (w *worker) transact(ctx context.Context, seat string, lease *holdfast.Leas
 	return tx.Commit()
 }
 
-// charge simulates a request to a card provider: it is outside of the transaction of the
-// booking, and done when its reply arrives. The lease ID names the charge, so that it can
-// be repeated and refunded.
+// charge simulates a request to a card provider: it is not part of the transaction of the booking,
+// and is done when its reply arrives. The lease ID names the charge, so that it can be repeated and
+// refunded.
 func (w *worker) charge(ctx context.Context, lease *holdfast.Lease, seat, customer string) error {
 	_, err := w.db.ExecContext(ctx, `INSERT INTO charges (id, seat, customer, cents) VALUES ($1, $2, $3, $4)`,
 		string(lease.ID()), seat, customer, price)
 	return err
 }
 
-// waitForGoOn is the instant between the charge and the booking. In life it is too short
-// to notice; here it lasts until the director continues the worker.
+// waitForGoOn waits between the charge and the booking. In practice this time is too short to
+// notice; here it lasts until the director continues the worker.
 func (w *worker) waitForGoOn(tell func(event) error) error {
 	if err := tell(event{Kind: charged}); err != nil {
 		return err
@@ -156,8 +155,8 @@ func (w *worker) waitForGoOn(tell func(event) error) error {
 	return nil
 }
 
-// giveUp undoes what was done outside of the database if err is a refusal:
-// the card was charged and there is no seat. Any other error it returns.
+// giveUp refunds the charge, if there is one, if err is a refusal of the guard. It returns any
+// other error.
 func (w *worker) giveUp(ctx context.Context, lease *holdfast.Lease, err error, tell func(event) error) error {
 	var stale *fence.StaleError
 	if !errors.As(err, &stale) {

@@ -21,16 +21,16 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Store is what engines are opened on, as clients are on a server. Use New to
-// make one. Step 1: its mutex makes a step atomic, time.Now is its clock, and its
-// mailbox brings messages to the waiters of all its engines.
+// A Store has the locks. Engines are opened on it, as clients are on a server. Use New to make one.
+// Step 1: its mutex makes a step atomic, time.Now is its clock, and its mailbox delivers notices to
+// the waiters of all its engines.
 type Store struct {
 	box   mailbox.Box[struct{}]
 	mu    sync.Mutex // guards the rest
 	locks map[string]*lock
 }
 
-// A lock is what the store knows of one name.
+// A lock is the state of one name.
 type lock struct {
 	last      uint64                         // token
 	leases    []*entry                       // in the order of their grants
@@ -49,7 +49,7 @@ type entry struct {
 // New returns an empty store.
 func New() *Store { return &Store{locks: map[string]*lock{}} }
 
-// An Engine is one way to a store.
+// An Engine is one connection to a store.
 type Engine struct {
 	store  *Store
 	closed atomic.Bool
@@ -69,7 +69,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// step lets do read a name and change it, in one step of the store.
+// step calls do with the lock of a name, which do may change, in one step of the store.
 func (e *Engine) step(ctx context.Context, name string, do func(l *lock, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,7 +90,8 @@ func (e *Engine) step(ctx context.Context, name string, do func(l *lock, now tim
 	return err
 }
 
-// settle removes leases that have ended, and hands the lock over while it is due. Step 9.
+// settle removes leases and places that have ended, and hands the lock over while it is due: Step
+// 9.
 func (l *lock) settle(now time.Time, box *mailbox.Box[struct{}]) {
 	over := func(x *entry) bool { return !now.Before(x.ends) }
 	l.leases, l.queue = slices.DeleteFunc(l.leases, over), slices.DeleteFunc(l.queue, over)
@@ -106,8 +107,7 @@ func (l *lock) settle(now time.Time, box *mailbox.Box[struct{}]) {
 	}
 }
 
-// view is what the rules have to know for a request of id, with the lease that ends
-// first. Step 3.
+// view returns the input of the rules for a request of id, and the lease that ends first. Step 3.
 func (l *lock) view(id lockinfo.LeaseID, now time.Time) (v rules.View, first lockinfo.Holding) {
 	_, v.Cancelled = l.cancelled[id]
 	v.Own = l.held(id) != nil
@@ -147,7 +147,7 @@ func (l *lock) held(id lockinfo.LeaseID) *entry {
 	return l.leases[i]
 }
 
-// refresh lengthens id's place and returns its rank, or 0 if it has none.
+// refresh lengthens the place of id and returns its rank, or 0 if there is no place.
 func (l *lock) refresh(id lockinfo.LeaseID, ends time.Time) (rank int) {
 	i := slices.IndexFunc(l.queue, func(p *entry) bool { return p.LeaseID == id })
 	if i >= 0 {
@@ -156,7 +156,7 @@ func (l *lock) refresh(id lockinfo.LeaseID, ends time.Time) (rank int) {
 	return i + 1
 }
 
-// lengthen moves the end of a lease or a place, and never to an earlier time.
+// lengthen moves the end of a lease or a place, but never to an earlier time.
 func (x *entry) lengthen(ends time.Time) {
 	if ends.After(x.ends) {
 		x.ends = ends
@@ -203,8 +203,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return errs
 }
 
-// lease lets do change the live lease of id and token, or any token if that is 0, in one
-// step.
+// lease calls do with the live lease of id and token, or of any token if token is 0, in one step.
 func (e *Engine) lease(ctx context.Context, name string, id lockinfo.LeaseID, token uint64, do func(h *entry, now time.Time)) error {
 	return e.step(ctx, name, func(l *lock, now time.Time) error {
 		h := l.held(id)
@@ -304,7 +303,7 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.Loc
 	}
 }
 
-// clock is the store's, as tokens count it.
+// clock returns the store's time in the unit of tokens.
 func clock(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
 // clone returns a copy that shares no labels with h. Step 3.
