@@ -2,9 +2,9 @@
 //
 // # What
 //
-// New returns a store in memory, with a client. The test can make it lose a lease,
-// break, slow down, lose replies, or have another client hold a lock. It fails
-// the test if a lease is left. Redis starts a real server.
+// New returns a store in memory, with a client. The test can make the store fail, slow down, or
+// lose leases and replies, and can let another client hold a lock. A lease that is left at the end
+// fails the test. Redis starts a real server.
 //
 // # Example
 //
@@ -45,40 +45,38 @@
 //		})
 //	}
 //
-// docs/testing.md has one for each trouble that a program may meet.
+// docs/testing.md has an example for each fault that a program may meet.
 //
 // # Guarantees
 //
-// The store is package memlock, the reference for all engines, and passes the
-// conformance suite of package enginetest. Without calls that make trouble there is
-// none.
+// The store is package memlock, the reference for all engines, and passes the conformance suite of
+// package enginetest. It has no faults except those that the test causes.
 //
-// When the test ends, New fails it for every lease of the kit's clients that was not
-// ended by Release, Leave, or the end of do-once work, with the line of the
-// program that acquired it. A lease that was lost counts: its holder must call Release
-// even so. Work that the end of t.Context stops has a second to release its locks.
+// When the test ends, New fails it for every lease of the kit's clients that was not ended by
+// Release, Leave, or the end of do-once work, with the line of the program that acquired it. This
+// includes leases that were lost: their holders must call Release too. Work that the end of
+// t.Context stops has a second to release its locks.
 //
-// The kit starts no goroutine and needs nothing but the standard library.
+// The kit starts no goroutine and needs only the standard library.
 //
 // # What is not promised
 //
-// Whether a program watches for the end of a context cannot be seen from outside.
-// AwaitStop sees that it called Release, and Held reports whether it had the
-// lock at that instant. The rest is left to the test: let the worker write to something
-// that checks Held, or the fencing token, as the real resource should.
+// The kit cannot see whether a program watches for the end of a context. AwaitStop waits until the
+// program has called Release, and Held reports whether the program has the lock at that instant.
+// The rest is up to the test: let the worker write to something that checks Held, or the fencing
+// token, as the real resource should.
 //
-// Releasing a lease twice is allowed, and the kit does not report it. The
-// real fault is the work of a program after the first release; Held shows that.
+// Releasing a lease twice is allowed, and the kit does not report it. The real fault is work after
+// the first release, which Held shows.
 //
-// What depends on a real store is not here: failover, lost data, the latency of a
+// The kit does not simulate what depends on a real store: failover, lost data, the latency of a
 // network, the rights of a user. Redis starts a server for that.
 //
 // # Clocks
 //
-// Everything goes by time.Now: by the virtual time of a bubble of testing/synctest,
-// or by real time. Call New with the T of the bubble, and not in a TestMain or a parent
-// test. Waiting with AwaitHeld, AwaitWaiters or AwaitStop takes no virtual time if what
-// is waited for happens by itself.
+// The kit uses time.Now: the virtual time in a bubble of testing/synctest, or else real time. Call
+// New with the T of the bubble, and not in a TestMain or a parent test. AwaitHeld, AwaitWaiters and
+// AwaitStop take no virtual time if what they wait for happens by itself.
 //
 // # Errors
 //

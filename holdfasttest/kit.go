@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Kit is a store in memory with clients, and the test decides what goes wrong with
-// it. Make one with New. Its methods are safe for concurrent use, but those that
-// can fail the test must be called from the test's goroutine, as t.Fatal must.
+// A Kit is a store in memory with clients, in which a test causes faults. Make one with New. Its
+// methods are safe for concurrent use, but those that can fail the test must be called from the
+// test's goroutine, as t.Fatal must.
 type Kit struct {
 	// Client is on the kit's store, with default options. It is closed when the test
 	// ends.
@@ -51,9 +51,9 @@ func newKit(t testing.TB) *Kit {
 	return &Kit{t: t, made: time.Now(), store: mem.New(nil), output: output{to: t.Output()}, leases: map[lockinfo.LeaseID]*lease{}}
 }
 
-// NewClient returns one more client on the kit's store, as another process would
-// have it. It is closed when the test ends, and logs to the test unless the options
-// have a Logger. Options that are out of range fail the test.
+// NewClient returns one more client on the kit's store, like that of another process. It is closed
+// when the test ends, and logs to the test unless the options have a Logger. Options that are out
+// of range fail the test.
 func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	k.t.Helper()
 	e := newEngine(k)
@@ -82,15 +82,16 @@ func (k *Kit) options(opts *holdfast.Options, e *engine) *holdfast.Options {
 	return &o
 }
 
-// Engine returns one more engine on the kit's store, for programs that make their
-// clients themselves, and must close them. A lease that they Leave counts as one that was not released.
+// Engine returns one more engine on the kit's store, for programs that make their clients
+// themselves. They must close these clients. A lease that they Leave counts as one that was not
+// released.
 func (k *Kit) Engine() driver.Engine { return newEngine(k) }
 
-// HoldElsewhere lets another holder have the exclusive lock of a name from now on, for d:
-// 10 ms to 30 days, even if the store does not answer the kit's clients. It returns a
-// function that releases the lock earlier; a second call of that does nothing. It fails the
-// test if the lock is not free: Lose takes it from its holder. For a holder that shares a
-// lock, or has some of its permits, make another client with NewClient.
+// HoldElsewhere lets another holder have the exclusive lock of a name from now on, for d: 10 ms to
+// 30 days, even if the store does not answer the kit's clients. It returns a function that releases
+// the lock earlier; further calls of this function do nothing. HoldElsewhere fails the test if the
+// lock is not free: Lose takes it from its holder. For a holder that shares a lock, or has some of
+// its permits, make another client with NewClient.
 func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
 	k.t.Helper()
 	if err := driver.CheckName(name); err != nil {
@@ -118,13 +119,12 @@ func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
 // elsewhere is the holder of the locks of HoldElsewhere.
 var elsewhere = lockinfo.Holder{Host: "elsewhere", Label: "somebody else"}
 
-// Lose ends the leases of a name before their time, of any holder: the lock goes
-// to the next waiter, and the context of the holder that loses it ends at once,
-// with a cause that is ErrLost. It fails the test if the lock is free.
+// Lose ends all leases of a name before they expire. The lock goes to the next waiter, and the
+// context of each holder that loses it ends at once, with a cause that is ErrLost. Lose fails the
+// test if the lock is free.
 //
-// For a loss that the holder notices only at its deadline, because it is cut off,
-// call BreakStore and let the time pass. For a loss that a person causes, call
-// Client.Break.
+// To simulate a holder that is cut off, and notices the loss only at its deadline, call BreakStore
+// and let the time pass. For a loss that a person causes, call Client.Break.
 func (k *Kit) Lose(name string) {
 	k.t.Helper()
 	var ended []lockinfo.LeaseID

@@ -12,18 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A lease is what the kit knows of a lease that a client has requested. It follows the
-// requests, because the library's events come too late. A lease that has ended is
-// forgotten.
+// A lease is what the kit knows about a lease that a client has requested. It follows the requests,
+// because the library's events come too late. A lease that has ended is deleted.
 type lease struct {
 	name   string
 	asked  string  // where the program requested it, as "file.go:31"; empty if unknown
-	had    bool    // its client knows that it has it
+	had    bool    // its client knows that it was granted
 	by     *engine // of the client that requested it, or has adopted it last
 	lost   bool    // by Lose
 	over   bool    // its holder has begun to release it, or its client to cancel it
 	cancel bool    // that release also cancels a request under way
-	left   bool    // for another client to adopt
+	left   bool    // its client left it for another client to adopt
 }
 
 // settle is how long the goroutines of a test may take to release their leases after
@@ -52,7 +51,7 @@ func (k *Kit) note(id lockinfo.LeaseID, change func(*lease)) {
 	k.change()
 }
 
-// has notes that the client of e knows that it has a lease.
+// has notes that the client of e knows that its lease was granted.
 func (k *Kit) has(id lockinfo.LeaseID, e *engine) {
 	k.note(id, func(l *lease) { l.had, l.by, l.left = true, e, false })
 }

@@ -32,14 +32,14 @@ func (k *Kit) BreakStore(err error) {
 	k.set(func(t *trouble) { t.broken = err })
 }
 
-// SlowStore makes every request reach the store only after d; one that its sender
-// has given up by then does not reach it. 0 makes it fast again. With a d beyond
-// Options.RequestTimeout it is a store that does not answer.
+// SlowStore delays each request by d before it reaches the store; a request that its sender gives
+// up meanwhile does not reach it. 0 ends the delay. A d beyond Options.RequestTimeout simulates a
+// store that does not answer.
 func (k *Kit) SlowStore(d time.Duration) { k.set(func(t *trouble) { t.slow = d }) }
 
-// DropReplies makes the store carry out the next n requests that reach it, and loses
-// the replies: the client sees a broken connection. Background requests, such as
-// renewals, count too. 0 loses no more.
+// DropReplies makes the store carry out the next n requests that reach it, and loses the replies:
+// the client sees a broken connection. Background requests, such as renewals, count too. 0 ends
+// this.
 func (k *Kit) DropReplies(n int) { k.set(func(t *trouble) { t.drop = n }) }
 
 func (k *Kit) set(change func(*trouble)) {

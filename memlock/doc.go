@@ -4,8 +4,8 @@
 //
 // # What
 //
-// An engine without a server, a file, or a module: all that engines can do, for the
-// goroutines of one process. Its locks are gone with the process.
+// An engine without a server, a file or a further module. It has all features of engines, for the
+// goroutines of one process. Its locks end with the process.
 //
 // # Example
 //
@@ -38,17 +38,15 @@
 //
 // # Errors
 //
-// Only the errors of package driver: it is always reachable. After Close every call
-// is ErrClosed.
+// There are only the errors of package driver: the store is always reachable. After Close every
+// call returns ErrClosed.
 //
 // # Testing
 //
-// Package holdfasttest puts faults, losses and other holders in front of it, for tests
-// of programs.
+// Package holdfasttest adds faults, losses and other holders to it, for tests of programs.
 //
 // # Concurrency
 //
-// An Engine is safe for concurrent use. It starts no timer, and only one goroutine, which
-// delivers events while there are listeners: the next request for a name notices an
-// expired lease.
+// An Engine is safe for concurrent use. It starts no timer: the next request for a name notices an
+// expired lease. It starts one goroutine, which delivers events while there are listeners.
 package memlock

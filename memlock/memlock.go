@@ -27,6 +27,5 @@ func New(opts *Options) (*Engine, error) {
 	return &Engine{mem.New((*mem.Options)(opts))}, nil
 }
 
-// Close ends the engine, and its store with it. Leases that others still hold end for
-// them at their deadlines.
+// Close ends the engine and its store. Clients that still hold leases lose them at their deadlines.
 func (e *Engine) Close() error { return e.engine.Close() }

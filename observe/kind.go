@@ -1,6 +1,6 @@
 package observe
 
-// A Kind is what happened.
+// A Kind is the kind of an event.
 type Kind int
 
 // Kinds of a Client. Events of an acquire have Name, Mode, Once, LeaseID, Key,
@@ -15,7 +15,7 @@ const (
 	Lost                      // the lease has ended without a release; with Err, and Author and Reason if it was broken
 	Released                  // the holder released the lease; Err is nil if the store has confirmed that
 	CleanupFailed             // an abandoned request could not be cancelled, or a lease could not be released: it expires with its TTL; with Err
-	OutageBegan               // the store does not answer an Acquire that waits, which goes on waiting; with Err
+	OutageBegan               // the store does not answer a waiting acquire, which continues to wait; with Err
 	OutageEnded               // the store answers again; or the wait has ended during the outage, with the reason in Err; with Took
 	LeaseLeft                 // the holder left the lease, for another client to adopt
 
@@ -41,13 +41,13 @@ const (
 	TokenRefused                               // a redeem ended without the payload; with TokenID and Err
 	TokenRevoked                               // the token cannot be redeemed any more; with TokenID
 	TokensPruned                               // a round of pruning is done; with Count
-	PruneFailed                                // a round of pruning ended early, and the next one goes on; with Count and Err
+	PruneFailed                                // a round of pruning ended early, and the next one continues; with Count and Err
 )
 
 // Kinds of the guards of resources, with the Name of the resource, Token and Current.
 const (
 	ClaimAccepted Kind = iota + PruneFailed + 1 // the claim is the mark now; in a transaction, once it commits
-	ClaimRefused                                // the claim is stale: a holder went on after the end of its lease
+	ClaimRefused                                // the claim is stale: a holder continued after the end of its lease
 )
 
 // Kinds of requests with an Idempotency-Key, with the Name of the do-once key, if it is

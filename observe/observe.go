@@ -8,18 +8,17 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An Observer receives events, for metrics, traces and logs. No caller waits
-// for it: events are put into a queue, and one goroutine for each client, service
-// or guard delivers them, in their order. One Observer that is given to several of them
-// is called by several goroutines at once.
+// An Observer receives events, for metrics, traces and logs. No caller waits for it: events are put
+// into a queue, and one goroutine for each client, service or guard delivers them, in their order.
+// An Observer that is given to several of them is called by several goroutines at once.
 //
-// It may take its time, but events that cannot wait any longer are dropped; see
-// the documentation of the package. One that panics goes on with the next event.
+// An Observer may be slow, but events beyond the bounded queue are dropped; see the documentation
+// of the package. If it panics, it is called with the next event.
 type Observer func(Event)
 
-// Observers returns an Observer that calls each of all, in their order. If one
-// panics, the others are called all the same; the panic goes on after that. Nil
-// Observers are left out, and if none is left it returns nil.
+// Observers returns an Observer that calls each of all, in their order. If one panics, the others
+// are still called, and then the panic continues. Nil Observers are left out, and if none is left
+// it returns nil.
 func Observers(all ...Observer) Observer {
 	some := slices.DeleteFunc(slices.Clone(all), func(o Observer) bool { return o == nil })
 	switch len(some) {
@@ -65,8 +64,8 @@ type Event struct {
 	Key     lockinfo.LeaseID `json:"-"`
 	Token   uint64           // fencing token; 0 if there was no grant
 
-	// Holder is the holder that is in the way, or was until the lock was acquired. It is zero
-	// if the store has not named it.
+	// Holder is the holder that is in the way, or was until the lock was acquired. It is zero if
+	// the store does not report it.
 	Holder lockinfo.Holder
 	Place  int // the place in the queue of the store, 1 for its head; 0 if there is none
 	Queue  int // how many clients are in the queue; 0 if the store does not report it

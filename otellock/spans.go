@@ -42,7 +42,7 @@ type wait struct {
 // A hold is an open span lock.hold.
 type hold struct {
 	span     trace.Span
-	told     bool // the event of the grant has come; else WithHold began the span
+	told     bool // the event of the grant has arrived; else WithHold began the span
 	renewals int
 	failing  bool // the last renewal failed
 }
@@ -235,11 +235,11 @@ func (t *Telemetry) WithHold(ctx context.Context) context.Context {
 	return t.spans.withHold(ctx, l)
 }
 
-// untold is how long the span of an ended lease stays open if the event of its
-// grant has not come yet.
+// untold is how long the span of an ended lease stays open if the event of its grant has not
+// arrived.
 const untold = 10 * time.Second
 
-// withHold finds the span, or begins it if the event of the grant has not come yet.
+// withHold finds the span, or begins it if the event of the grant has not arrived.
 func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

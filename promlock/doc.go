@@ -48,8 +48,8 @@
 //
 // # Errors
 //
-// There are none: New cannot fail. Registering two Metrics in one registry does, as
-// with any Collector: use one for all clients, or prometheus.WrapRegistererWith.
+// New cannot fail. Registering two Metrics in one registry fails, as with any Collector: use one
+// for all clients, or prometheus.WrapRegistererWith.
 //
 // # Testing
 //

@@ -45,7 +45,7 @@ type lease struct {
 // A place is the place of one waiter in a queue.
 type place struct {
 	req   driver.AcquireRequest // the first one; repeats only lengthen the place
-	asked time.Time             // when the first request came
+	asked time.Time             // when the first request arrived
 	until time.Time             // when the place expires
 }
 

@@ -98,7 +98,7 @@ func (e *Engine) describeRecords(ctx context.Context, prefix string) ([]driver.R
 	})
 }
 
-// Forget implements driver.Recorder. Leases and places stay: waiters go on waiting.
+// Forget implements driver.Recorder. Leases and places stay: waiters continue to wait.
 func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
 	return answer(ctx, e, func(now time.Time) (bool, error) {
 		l := e.settleLocked(name, now)

@@ -13,8 +13,8 @@ const (
 	Other = "other"
 )
 
-// Names turns names of locks into a bounded number of labels. The first labels count, and later
-// ones become Other. It is safe for concurrent use.
+// Names turns names of locks into a bounded number of labels: the first ones stay, and later ones
+// become Other. It is safe for concurrent use.
 type Names struct {
 	label func(name string) string
 	mu    sync.RWMutex

@@ -87,7 +87,7 @@ type Measurement struct {
 	First bool
 }
 
-// Note counts an event. The events of one lease must come in their order.
+// Note counts an event. The events of one lease must arrive in their order.
 func (t *Tally) Note(e observe.Event) Measurement {
 	m := Measurement{Group: t.group(e)}
 	m.Counter, m.Value, m.N = count(e)
