@@ -24,10 +24,10 @@ const (
 	PlaceChanged // the acquire has another Place in the queue than before; with Queue and Holder
 )
 
-// Kinds of do-once work, in addition to its lease's. Each run that begins, with
-// Acquired, and is not left ends once, as OnceCompleted or OnceFailed, when its lease is
-// released: after Lost, if it was lost before. If another run is in progress, the acquire is
-// Refused, with an Err that is ErrInProgress.
+// Kinds of do-once work, in addition to its lease's. A run begins with Acquired. Unless its lease
+// is left, the run ends once, as OnceCompleted or OnceFailed, when the lease is released: after
+// Lost, if the lease was lost before. If another run is in progress, the acquire is Refused, with
+// an Err that is ErrInProgress.
 const (
 	OnceCompleted Kind = iota + PlaceChanged + 1 // the work is done and its result is stored
 	OnceReplayed                                 // the work was done before, and the caller has its result; with the Token of the run, AfterWait and Waited

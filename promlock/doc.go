@@ -3,10 +3,10 @@
 //
 // # What
 //
-// [Metrics] are an Observer and a prometheus.Collector. One counts for any number of
-// clients, services and guards. docs/metrics.md has every metric with its type, unit
-// and labels; grafana/holdfast.json is a dashboard, and alerts/holdfast.rules.yml has
-// alert rules with what to do.
+// [Metrics] are an Observer and a prometheus.Collector. One value counts for any number of clients,
+// services and guards. docs/metrics.md has every metric with its type, unit and labels;
+// grafana/holdfast.json is a dashboard, and alerts/holdfast.rules.yml has alert rules with what to
+// do.
 //
 // # Example
 //

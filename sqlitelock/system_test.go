@@ -32,8 +32,7 @@ const (
 // of other users.
 func needsRoot(t *testing.T) bool {
 	t.Helper()
-	// In a user namespace root may be unable to become other users, and / may belong to another
-	// root.
+	// In a user namespace root may be unable to become other users, and may not own /.
 	top, err := os.Stat("/")
 	if err != nil || onefile.OwnerOf(top) != 0 || os.Geteuid() != 0 || os.Chown(t.TempDir(), firstMember, theGroup) != nil {
 		t.Log("NOT TRIED: only root can make a system store, and become its members: run the tests of this package with sudo")
