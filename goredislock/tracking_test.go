@@ -33,7 +33,7 @@ func tracked(t *testing.T, admin *redis.Client, keys string) {
 	})
 }
 
-// TestDeletionsAreTold checks that deletions are reported one by one and all at once, also after a
+// TestDeletionsAreTold checks that deletions are reported one by one and all at once, even after a
 // connection broke, and that our own renewals are not. Nothing is taken from the caller's pool.
 func TestDeletionsAreTold(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (s *store) do(ctx context.Context, op string, request func() error) error {
 	return nil
 }
 
-// fail sets the hooks for later operations; nil is no failure.
+// fail sets the hooks for later operations; nil is not a failure.
 func (s *store) fail(lose, answer func(ctx context.Context, op string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

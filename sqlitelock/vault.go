@@ -68,8 +68,8 @@ func (e *engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 	})
 }
 
-// Prune implements driver.Vault. INVARIANT I11: it reads at most limit rows, found by an index, in
-// the order in which they are due.
+// Prune implements driver.Vault. INVARIANT I11: it reads at most twice limit rows, found by an
+// index, in the order in which they are due.
 func (e *engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.transact(ctx, func(t *tx) error {
 		due := []any{t.bootID, t.now.bootMicros(), int64(t.now.micros), limit}

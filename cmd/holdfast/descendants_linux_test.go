@@ -103,7 +103,7 @@ func stat(t *testing.T, pid int) []string {
 }
 
 // TestSignalReachesEachOnce sends TERM to holdfast. Each member of the job must receive TERM once,
-// in whatever session or group it is, also if a nested holdfast supervises it. Processes that
+// in whatever session or group it is, even if a nested holdfast supervises it. Processes that
 // members start to clean up must not receive TERM.
 func TestSignalReachesEachOnce(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ const (
 	systemGroup = "daemon"
 	ada         = 54001 // has the group as primary group
 	bob         = 54002 // has the group as another group
-	eve         = 54003 // is no member
+	eve         = 54003 // is not a member
 )
 
 // A host is a machine of its own, as far as holdfast can see: its program takes a directory for /.

@@ -115,7 +115,7 @@ func byEC(key *ecdsa.PrivateKey) func([]byte, string) []byte {
 
 func byNobody([]byte, string) []byte { return nil }
 
-// bySecret signs with the public key as the secret, which is no secret.
+// bySecret signs with the public key as the secret, which is not a secret.
 func bySecret(key *rsa.PublicKey, form string) func([]byte, string) []byte {
 	der, _ := x509.MarshalPKIXPublicKey(key)
 	secret := der
