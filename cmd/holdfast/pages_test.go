@@ -213,8 +213,8 @@ func TestSessionsInPages(t *testing.T) {
 // does nothing replaces them.
 var unheard = []string{"sudo", "make", "go", "systemctl", "flock"}
 
-// aWrapper calls holdfast, ends commands that would run for ever, and logs failures. Status 1 is not a
-// failure: it reports that no process has the lock.
+// aWrapper calls holdfast, ends commands that would run for ever, and logs failures. Status 1 is
+// not a failure: it reports that no process has the lock.
 const aWrapper = `#!/bin/sh
 case "$1" in
 elect | watch | serve)
