@@ -98,7 +98,7 @@ func (a *Attempt) identify(use Purpose) error {
 		return err
 	}
 	// A hold needs a key: it lasts for days, even if its reply was lost.
-	if a.keyed = hasKey(a.R) || use == ForHold; !a.keyed {
+	if a.keyed = HasKey(a.R) || use == ForHold; !a.keyed {
 		a.Req.LeaseID = Labelled(lockinfo.NewLeaseID(), hasLabels(&a.Want))
 		return nil
 	}

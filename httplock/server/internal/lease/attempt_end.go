@@ -18,8 +18,7 @@ import (
 func (w *waiter) last(ctx context.Context) (handedOver bool, err error) {
 	draining := w.R.NewWork()
 	switch {
-	case w.Blocker.Place == 0:
-	case w.Async:
+	case w.Async && w.Blocker.Place > 0:
 		return false, w.queued()
 	case draining != nil && w.keyed: // the place stays for a repeat at another server
 	default:
@@ -34,8 +33,11 @@ func (w *waiter) last(ctx context.Context) (handedOver bool, err error) {
 }
 
 // giveUp leaves the queue, but does not cancel the lease ID: a copy of the request at another
-// server may have been granted the lease.
+// server may have been granted the lease. Without a place it does nothing.
 func (w *waiter) giveUp(ctx context.Context) (handedOver bool, err error) {
+	if w.Blocker.Place == 0 {
+		return false, nil
+	}
 	queuer := w.store.House.Features.Queuer
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) error {
 		reply := queuer.Refresh(ctx, []driver.RefreshRequest{{Name: w.Req.Name, LeaseID: w.Req.LeaseID}})[0]

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -48,8 +49,11 @@ func (a *Attempt) waited(ctx context.Context, limit time.Duration, told func(dri
 		case err == nil:
 			w.blocked(reply.Blocker, sent)
 			a.Req.First = a.Req.First && reply.Place == 0 // a new place is this attempt's
-			if err := a.otherRequest(reply.Holder.Fingerprint); err != nil {
-				return Grant{}, err
+			if other := a.otherRequest(reply.Holder.Fingerprint); other != nil {
+				if handedOver, err := w.giveUp(ctx); !handedOver {
+					return Grant{}, cmp.Or(err, other)
+				}
+				continue
 			}
 		case driver.Permanent(err), ctx.Err() != nil:
 			return Grant{}, a.Failed(err)

@@ -18,9 +18,9 @@ import (
 // the lease, if it has the token of the same caller.
 const shortestKey = 16 // characters
 
-// hasKey reports whether a request has an Idempotency-Key. Without one each copy of it is
+// HasKey reports whether a request has an Idempotency-Key. Without one each copy of it is
 // an acquisition of its own.
-func hasKey(r *door.Request) bool { return len(r.Header.Values(oncehttp.Header)) > 0 }
+func HasKey(r *door.Request) bool { return len(r.Header.Values(oncehttp.Header)) > 0 }
 
 // keyOf returns the Idempotency-Key of a request, which must have one.
 func keyOf(r *door.Request) (string, error) {

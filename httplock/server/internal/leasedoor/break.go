@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/lockinfo"
-	"github.com/holdfast-locks/holdfast/oncehttp"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -31,7 +30,7 @@ func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.R
 	if err := mayAct(r, caller.Action{Kind: "break", Name: name, Token: req.Token, Older: req.Older, Reason: req.Reason}); err != nil {
 		return err
 	}
-	if r.Header.Get(oncehttp.Header) != "" { // a repeat then gets the same reply
+	if lease.HasKey(r) { // a repeat then gets the same reply
 		var err error
 		if req.ID, err = d.LeaseID(ctx, r, name, lease.ForBreak); err != nil {
 			return err

@@ -119,7 +119,7 @@ func TestOnceResults(t *testing.T) {
 		}
 		defer c.Close()
 		for value, want := range map[string]string{
-			`{"a":1}`: `{"a":1}`, "5": "5", "sent\n": `"sent\n"`, "": `""`, "\xff": "", `"x"`: `"x"`,
+			`{"a":1}`: `{"a":1}`, "5": "5", "sent\n": `"sent\n"`, "": `""`, "\xff": "", `"x"`: `"x"`, "\"\xff\"": "",
 		} {
 			_, err := c.Once(t.Context(), "k", nil, work(value))
 			if err != nil {
@@ -139,5 +139,21 @@ func TestOnceResults(t *testing.T) {
 		if err != nil || string(r.Value) != "\xff\x00" {
 			t.Errorf("the library has %q, %v", r.Value, err)
 		}
+	})
+}
+
+// A request that is refused because of its fingerprint leaves the queue: the lock must not be handed
+// over to it, so that those with the right fingerprint are refused.
+func TestOnceRefusedLeavesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		a, b := open(t, engine), open(t, engine)
+		const path = "/v1/once/mail%2F42"
+		right, wrong := wire.OnceRequest{Fingerprint: "sum 7"}, wire.OnceRequest{Fingerprint: "sum 8", WaitMS: 50_000}
+		var run wire.Lease
+		a.do(http.StatusCreated, "POST", path, key, right, &run)
+		b.refused(http.StatusUnprocessableEntity, "key-reused", "POST", path, otherKey, wrong)
+		a.do(http.StatusNoContent, "POST", path+"/fail", "", wire.OnceFailure{LeaseID: run.LeaseID}, nil)
+		b.do(http.StatusCreated, "POST", path, "third-0123456789", right, nil)
 	})
 }

@@ -127,3 +127,19 @@ func TestTokensArePruned(t *testing.T) {
 		}
 	})
 }
+
+// An empty Idempotency-Key, as of a variable that was never set, is an invalid one: its client
+// expects the same answer to a repeat.
+func TestEmptyKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, mem.New(nil))
+		var issued wire.IssuedToken
+		s.do(http.StatusCreated, "POST", "/v1/onetime", "", wire.TokenRequest{TTLMS: 60_000}, &issued)
+		var l wire.Lease
+		s.do(http.StatusCreated, "POST", "/v1/leases", "", wire.LeaseRequest{Name: "a"}, &l)
+		s.header = http.Header{"Idempotency-Key": {""}}
+		s.refused(http.StatusBadRequest, "key-invalid", "POST", "/v1/onetime/redeem", "", wire.TokenSecret{Secret: issued.Secret})
+		s.refused(http.StatusBadRequest, "key-invalid", "POST", "/v1/locks/a/break", "", wire.BreakRequest{FencingToken: l.FencingToken})
+		s.refused(http.StatusBadRequest, "key-invalid", "POST", "/v1/leases/release", "", wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: "a"}})
+	})
+}

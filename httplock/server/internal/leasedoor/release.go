@@ -10,14 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 	"github.com/holdfast-locks/holdfast/lockinfo"
-	"github.com/holdfast-locks/holdfast/oncehttp"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // release answers POST /v1/leases/release. It leaves a tombstone, so that a copy of the
 // request for the lease, which may still be under way, is granted nothing (INVARIANT I5).
 func (d *leases) release(ctx context.Context, w http.ResponseWriter, r *door.Request, body wire.LeaseRefs) error {
-	if body.LeaseID == "" && body.Leases == nil && r.Header.Get(oncehttp.Header) != "" {
+	if body.LeaseID == "" && body.Leases == nil && lease.HasKey(r) {
 		return d.byKey(ctx, w, r, body.Name)
 	}
 	b, err := targetsOf(r, body, noTTL)

@@ -82,12 +82,12 @@ func (d *desk) beginOnce(r *door.Request, key string) (*lease.Attempt, error) {
 func onceDone(key string, token uint64, value []byte) wire.OnceDone {
 	v := wire.OnceDone{Key: key, Token: wire.TokenOf(token)}
 	switch {
+	case !utf8.Valid(value): // even as JSON: package json does not check it
+		v.ResultBytes = value
 	case json.Valid(value):
 		v.Result = value
-	case utf8.Valid(value):
-		v.Result, _ = json.Marshal(string(value)) // a string: cannot fail
 	default:
-		v.ResultBytes = value
+		v.Result, _ = json.Marshal(string(value)) // a string: cannot fail
 	}
 	return v
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
-	"github.com/holdfast-locks/holdfast/oncehttp"
 	"github.com/holdfast-locks/holdfast/onetime"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -93,7 +92,7 @@ func (d *desk) redeem(ctx context.Context, w http.ResponseWriter, r *door.Reques
 		return d.noTokens
 	}
 	var opts onetime.RedeemOptions
-	if r.Header.Get(oncehttp.Header) != "" {
+	if lease.HasKey(r) {
 		id, err := d.LeaseID(ctx, r, "", lease.ForToken)
 		if err != nil {
 			return err
