@@ -22,7 +22,7 @@ type Stats struct {
 type Contended struct {
 	Name      string `json:"name"`
 	Waits     int    `json:"waits"`   // how many waits have ended
-	GaveUp    int    `json:"gave_up"` // how many of them ended without a lease
+	GaveUp    int    `json:"gave_up"` // how many of them ended without a lease, and without the result of do-once work
 	WaitedMS  int64  `json:"waited_ms"`
 	LongestMS int64  `json:"longest_ms"`
 }

@@ -29,22 +29,30 @@ const (
 // A contention sums up the waits of the last hour by name. INVARIANT I11: its size is bounded.
 type contention struct {
 	window[map[string]wire.Contended]
+	done map[string]time.Time // when do-once work was completed, by name; the latest mostNames at most
 }
 
 // newContention returns a contention that also counts waits of the hour before now.
 func newContention(now time.Time) contention {
 	return contention{window[map[string]wire.Contended]{
 		every: slotFor, began: now.Add(-slots * slotFor), ring: make([]map[string]wire.Contended, slots),
-	}}
+	}, map[string]time.Time{}}
 }
 
 // add counts the end of a wait. It leaves out candidates for leadership, which wait for hours
 // on purpose.
 func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
+	at := now.Add(-e.Ago)
+	if e.Kind == lockinfo.HistoryCompleted {
+		if len(c.done) == mostNames {
+			clear(c.done)
+		}
+		c.done[e.Name] = at
+	}
 	if e.Kind != lockinfo.HistoryHandedOver && e.Kind != lockinfo.HistoryGaveUp || hidden(e.Name) || e.Holder.Labels[leadLabel] != "" {
 		return
 	}
-	slot := c.at(now.Add(-e.Ago), now)
+	slot := c.at(at, now)
 	if slot == nil {
 		return
 	}
@@ -52,7 +60,7 @@ func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
 		*slot = map[string]wire.Contended{}
 	}
 	one := wire.Contended{Name: e.Name, Waits: 1, WaitedMS: e.Waited.Milliseconds(), LongestMS: e.Waited.Milliseconds()}
-	if e.Kind == lockinfo.HistoryGaveUp {
+	if e.Kind == lockinfo.HistoryGaveUp && !c.replayed(e, at) {
 		one.GaveUp = 1
 	}
 	(*slot)[e.Name] = sum((*slot)[e.Name], one)
@@ -61,6 +69,13 @@ func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
 			delete(*slot, light.Name)
 		}
 	}
+}
+
+// replayed reports whether a wait that ended at an instant got the result of do-once work: the
+// store ends the places in the step that completes the work.
+func (c *contention) replayed(e lockinfo.HistoryEvent, at time.Time) bool {
+	done, known := c.done[e.Name]
+	return known && e.Holder.Once && !at.Add(-e.Waited).After(done)
 }
 
 // show returns the names with the longest total waits.
