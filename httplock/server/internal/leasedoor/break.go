@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -56,6 +57,8 @@ func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.
 	if err := f.Effective(); err != nil {
 		return nil, fmt.Errorf("break %q: %w", req.Name, err)
 	}
+	// The key may have been used for another lease, whose record is in the reply, too.
+	broken = slices.DeleteFunc(broken, func(b lockinfo.Broken) bool { return !req.Hits(b.Token, req.Closed) })
 	r.Audit("break", slog.String("name", req.Name), slog.Uint64("fencing_token", req.Token), slog.String("reason", req.Reason), slog.Int("broken", len(broken)))
 	return broken, nil
 }

@@ -162,6 +162,7 @@ func TestBreak(t *testing.T) {
 				t.Errorf("broken: %+v", broke)
 			}
 		}
+		s.refused(http.StatusGone, "not-held", "POST", "/v1/locks/n/break", otherKey, wire.BreakRequest{FencingToken: l.FencingToken + 1})
 		for _, path := range []string{"renew", "check", "release"} {
 			p := s.refused(http.StatusGone, "broken", "POST", "/v1/leases/"+path, "", ref(l))
 			if p.Author != "ada" || p.Reason != "stuck" {
