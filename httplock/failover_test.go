@@ -105,6 +105,26 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestFailoverBack: an engine that avoids all servers sends to the one that failed first, which may
+// have come back.
+func TestFailoverBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		name := first
+		if p.used != p.host(first) {
+			name = second
+		}
+		p.used.kill()
+		drivertest.Granted(t, p.engine, drivertest.Request("a", time.Hour))
+		p.with(t, name, p.store, nil)
+		time.Sleep(time.Second)
+		p.left.kill()
+		for _, name := range []string{"b", "c"} {
+			drivertest.Granted(t, p.engine, drivertest.Request(name, time.Hour))
+		}
+	})
+}
+
 // TestFailoverOfAClient checks that a client's lease and its waits continue at the other server
 // after the first one was killed.
 func TestFailoverOfAClient(t *testing.T) {

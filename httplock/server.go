@@ -2,6 +2,7 @@ package httplock
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,23 +46,24 @@ func (e *engine) newServer(a address) *server {
 func (e *engine) clock() int64 { return int64(time.Since(e.began)) }
 
 // chosen returns the current server. If the engine avoids that one, the next becomes the
-// current server.
+// current server. If it avoids all of them, it is the one that it has avoided for longest: that
+// one may have come back.
 func (e *engine) chosen() *server {
 	if len(e.servers) == 1 {
 		return e.servers[0]
 	}
 	at, now := e.current.Load(), e.clock()
+	best, soonest := at, int64(math.MaxInt64)
 	for i := range e.servers {
 		next := (int(at) + i) % len(e.servers)
-		if e.servers[next].avoided.Load() > now {
-			continue
+		if until := max(now, e.servers[next].avoided.Load()); until < soonest {
+			best, soonest = int64(next), until
 		}
-		if i > 0 && e.current.CompareAndSwap(at, int64(next)) {
-			e.notices.move()
-		}
-		return e.servers[e.current.Load()]
 	}
-	return e.servers[at]
+	if best != at && e.current.CompareAndSwap(at, best) {
+		e.notices.move()
+	}
+	return e.servers[e.current.Load()]
 }
 
 // avoid makes the engine avoid s for a while. It reports whether there is another server to use.
