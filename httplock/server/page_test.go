@@ -260,7 +260,7 @@ func TestCodesInPage(t *testing.T) {
 // refusals returns the codes of all refusals in the sources, with their statuses.
 func refusals(t *testing.T) map[string]int {
 	t.Helper()
-	found := map[string]int{"too-many-waiters": 429, "too-many-streams": 429, "too-many-leases": 429, "too-many-bytes": 429, "too-much-kept": 429, "busy": 503, "in-progress": 409}
+	found := map[string]int{"too-many-waiters": 429, "too-many-lists": 429, "too-many-streams": 429, "too-many-leases": 429, "too-many-bytes": 429, "too-much-kept": 429, "busy": 503, "in-progress": 409}
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err

@@ -38,6 +38,11 @@ func List[T, V any](
 	if err := r.Need(right, p.prefix); err != nil {
 		return err
 	}
+	leave, err := r.House.Limits.List(r.Context(), r.Caller)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	shown := func(yield func(T, error) bool) {
 		for item, err := range list(r.Context(), p.prefix) {
 			if (err != nil || r.Shows(right, name(item))) && !yield(item, err) {

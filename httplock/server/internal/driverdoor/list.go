@@ -58,6 +58,11 @@ func handleList[T any](
 		if err := cmp.Or(err, v.need(caller.Read, req.Prefix), v.stillWanted()); err != nil {
 			return err
 		}
+		leave, err := r.House.Limits.List(v.ctx, r.Caller)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		out := newLines(w, listLimit)
 		var sent time.Time
 		for one, err := range list(v.ctx, req.Prefix) {

@@ -43,10 +43,11 @@ type Limits struct {
 
 // An account is what one caller has.
 type account struct {
-	waiters, streams int
-	bytes            int64  // of bodies
-	leases           ledger // see Lease
-	kept             ledger // results and tokens
+	waiters, streams, lists int
+	turns                   chan struct{} // has a value for each list that is made; nil before the first
+	bytes                   int64         // of bodies
+	leases                  ledger        // see Lease
+	kept                    ledger        // results and tokens
 }
 
 // New returns limits. The defaults are far above what a program needs, and far below what a
@@ -183,7 +184,7 @@ func (l *Limits) sweepLocked() {
 }
 
 func (l *Limits) tidyLocked(name string, a *account) {
-	if a.waiters == 0 && a.streams == 0 && a.bytes == 0 && len(a.leases.all) == 0 && len(a.kept.all) == 0 {
+	if a.waiters == 0 && a.streams == 0 && a.lists == 0 && a.bytes == 0 && len(a.leases.all) == 0 && len(a.kept.all) == 0 {
 		delete(l.callers, name)
 	}
 }

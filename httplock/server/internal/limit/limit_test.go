@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -97,6 +98,42 @@ func TestCallersAreForgotten(t *testing.T) {
 		}
 		if n := limit.Callers(l); n > 100 {
 			t.Errorf("%d callers are remembered, want few more than those of the last second", n)
+		}
+	})
+}
+
+// A caller has few lists at a time. Another one waits for its turn, but not for ever, and the lists
+// of other callers do not.
+func TestLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limit.New(limit.Max{})
+		list := func(c *caller.Caller) (leave func()) {
+			t.Helper()
+			leave, err := l.List(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return leave
+		}
+		var leaves []func()
+		for range limit.ListsAtOnce {
+			leaves = append(leaves, list(one))
+		}
+		_, err := l.List(t.Context(), one)
+		wantExceeded(t, err, "too-many-lists")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err = l.List(ctx, one); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a client that hangs up: %v", err)
+		}
+		leaves = append(leaves, list(other))
+		time.AfterFunc(time.Second, leaves[0])
+		leaves = append(leaves, list(one))
+		for _, leave := range leaves[1:] {
+			leave()
+		}
+		if n := limit.Callers(l); n != 0 {
+			t.Errorf("%d callers without a list are remembered", n)
 		}
 	})
 }
