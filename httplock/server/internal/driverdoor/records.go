@@ -15,7 +15,11 @@ func (d *desk) records() {
 		if err := v.House.Limits.Keep(v.Caller, limit.Record(req.Name), len(req.Record), req.Retention, true); err != nil {
 			return form.Nothing{}, err
 		}
-		return form.Nothing{}, recorder.Complete(v.ctx, *req)
+		err := recorder.Complete(v.ctx, *req)
+		if err == nil {
+			v.House.Limits.Ended(v.Caller, limit.Lease(req.Name, req.LeaseID))
+		}
+		return form.Nothing{}, err
 	})
 	handleNamed(d, form.Recall, caller.Once, can, func(v *visit, req *form.Name) (reply form.Record, err error) {
 		reply.Record, reply.Found.Found, err = recorder.Recall(v.ctx, req.Name)

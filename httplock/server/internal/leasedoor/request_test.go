@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
@@ -180,6 +181,20 @@ func TestLimitOfLeasesByName(t *testing.T) {
 		req.Name = "d"
 		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/driver/acquire", "", req)
 		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "e"})
+	})
+}
+
+// A run of do-once work that an engine has completed no longer counts as a lease.
+func TestLimitOfLeasesAfterCompletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Leases: 1}})
+		for _, name := range []string{"a", "b"} {
+			req := drivertest.Request(name, time.Hour)
+			req.Once, req.Holder.Once = true, true
+			s.do(http.StatusOK, "POST", "/v1/driver/acquire", "", req, nil)
+			done := driver.CompleteRequest{Name: name, LeaseID: req.LeaseID, Record: []byte("done"), Retention: time.Hour}
+			s.do(http.StatusOK, "POST", "/v1/driver/complete", "", done, nil)
+		}
 	})
 }
 
