@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -54,10 +55,12 @@ func (w *waiter) giveUp(ctx context.Context) (handedOver bool, err error) {
 // abandon cancels an attempt that the client cannot continue.
 func (a *Attempt) abandon() {
 	d, ctx := a.store, context.WithoutCancel(a.R.Context())
-	d.House.Limits.Ended(a.R.Caller, a.counted())
 	go func() {
-		_ = d.House.Guard(ctx, "cancel", func() { // otherwise it expires
-			_ = d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})
+		_ = d.House.Guard(ctx, "cancel", func() { // otherwise it expires, and counts until then
+			err := d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})
+			if err == nil || errors.Is(err, driver.ErrLost) {
+				d.House.Limits.Ended(a.R.Caller, a.counted())
+			}
 		})
 	}()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -334,5 +335,21 @@ func TestNothingIsDoneLater(t *testing.T) {
 		}
 		s.header.Set("Holdfast-Timeout-Ms", "-1")
 		s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"})
+	})
+}
+
+// A lease whose cancel the store does not answer counts towards the limit until it must have expired.
+func TestUncancelledLeaseCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		broken.Store(true)
+		store := away(away(mem.New(nil), "Acquire", broken.Load, true), "Release", broken.Load, false)
+		s := openWith(t, store, server.Options{Limits: server.Limits{Leases: 1}})
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", "", wire.LeaseRequest{Name: "n", TTLMS: 60_000})
+		time.Sleep(10 * time.Second)
+		broken.Store(false)
+		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", "", wire.LeaseRequest{Name: "m"})
+		time.Sleep(time.Minute)
+		s.lease("m", "", wire.LeaseRequest{})
 	})
 }
