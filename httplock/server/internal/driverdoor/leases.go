@@ -3,6 +3,7 @@ package driverdoor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -154,7 +155,7 @@ func release(v *visit, req *driver.ReleaseRequest) (form.Nothing, error) {
 		return form.Nothing{}, err
 	}
 	err := v.House.Engine.Release(v.ctx, *req)
-	if err == nil || driver.Definite(err) {
+	if err == nil || errors.Is(err, driver.ErrLost) {
 		v.desk.gone(v, req.LeaseID)
 		v.House.Limits.Ended(v.Caller, limit.Lease(req.Name, req.LeaseID))
 	}

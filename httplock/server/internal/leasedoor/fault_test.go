@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -351,5 +352,17 @@ func TestUncancelledLeaseCounts(t *testing.T) {
 		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", "", wire.LeaseRequest{Name: "m"})
 		time.Sleep(time.Minute)
 		s.lease("m", "", wire.LeaseRequest{})
+	})
+}
+
+// So does a lease of an engine whose release the store does not answer.
+func TestUnreleasedLeaseCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := away(mem.New(nil), "Release", func() bool { return true }, false)
+		s := openWith(t, store, server.Options{Limits: server.Limits{Leases: 1}})
+		req := drivertest.Request("n", time.Minute)
+		s.do(http.StatusOK, "POST", "/v1/driver/acquire", "", req, nil)
+		s.refused(http.StatusServiceUnavailable, "store-unavailable", "POST", "/v1/driver/release", "", driver.ReleaseRequest{Name: "n", LeaseID: req.LeaseID})
+		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", "", wire.LeaseRequest{Name: "m"})
 	})
 }
