@@ -173,7 +173,7 @@ func TestListsWait(t *testing.T) {
 			return last
 		}
 		var lists sync.WaitGroup
-		for range 8 {
+		for range 16 {
 			lists.Go(func() {
 				if err := list(); err != nil {
 					t.Error(err)

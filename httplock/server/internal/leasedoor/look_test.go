@@ -409,7 +409,7 @@ func TestListsInProgress(t *testing.T) {
 		store := &stuck{mem.New(nil), make(chan struct{})}
 		s := open(t, store)
 		var lists sync.WaitGroup
-		for range 8 {
+		for range 16 {
 			lists.Go(func() { s.do(http.StatusOK, "GET", "/v1/locks", "", nil, nil) })
 		}
 		synctest.Wait()

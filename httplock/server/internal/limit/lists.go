@@ -10,7 +10,7 @@ import (
 
 // ListsAtOnce is how many lists of one caller the server makes at a time. A list of many locks
 // needs megabytes, and much time of the store.
-const ListsAtOnce = 8
+const ListsAtOnce = 16
 
 // listPatience is how long a list waits for its turn: lists that are not read to their end may
 // wait for each other.
