@@ -135,13 +135,8 @@ func (a *api) sweep(t *testing.T) {
 // elsewhere are responses that need more than a faulty server: the tests of the endpoints produce
 // them, or rest.
 var elsewhere = []string{
-	"429 showLock",                  // of one that waits
-	"429 listLocks", "429 listOnce", // of many
-	"504 completeOnce", "504 redeemToken", "504 releaseHold", "504 downgrade", // they look first, and a look does nothing
-	"501 releaseHold",           // of somebody's lease
-	"403 signIn", "403 signOut", // no right is needed, but no other site may send them
-	"403 session", // no right is needed, but no other site may ask
-	"429 showLock",                                                            // of a request that waits
+	"429 showLock",                  // of a request that waits
+	"429 listLocks", "429 listOnce", // of many requests
 	"504 completeOnce", "504 redeemToken", "504 releaseHold", "504 downgrade", // they read first, and a read succeeds
 	"501 releaseHold",           // needs the lease of another user
 	"403 signIn", "403 signOut", // needs no right, but other sites are refused
