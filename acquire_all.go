@@ -37,13 +37,18 @@ func (c *Client) TryAcquireAll(ctx context.Context, names []string, opts *Acquir
 	return c.acquireAll(ctx, names, opts, false)
 }
 
-func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (*Leases, error) {
+func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOptions, wait bool) (leases *Leases, err error) {
 	g, err := c.newAllAcquisition(ctx, names, opts, wait)
 	if err != nil {
 		return nil, err
 	}
 	c.started() // as in run
 	defer c.finished()
+	defer func() {
+		if leases == nil { // on an error, and if OnWait has panicked or ended the goroutine
+			g.giveBack(ctx)
+		}
+	}()
 	done, err := g.atOnce(ctx, wait)
 	if !done {
 		err = g.oneByOne(ctx)
@@ -55,7 +60,6 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 		err = opError("acquire", g.all[0].req.Name, ErrClosed)
 	}
 	if err != nil {
-		g.giveBack(ctx)
 		return nil, err
 	}
 	return newLeases(ctx, g.leases), nil

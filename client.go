@@ -33,6 +33,7 @@ type Client struct {
 	places    places.Keeper[instant]
 	turns     *turns.Turns // nil if the engine has a queue
 	cohorts   cohorts
+	adoptions sync.Map      // the lease IDs of the calls of Adopt under way
 	refuses   atomic.Bool   // Close or Shutdown was called
 	closing   chan struct{} // closed when refuses is set, so that all waits end
 	deafen    func()        // stops the engine's loss messages

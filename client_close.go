@@ -25,6 +25,7 @@ func (c *Client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.RequestTimeout)
 	defer cancel()
 	for _, l := range c.shut() {
+		l.noteClose()
 		c.spawn(func(background context.Context) {
 			_ = l.Release(background) // the Observer gets its error; the lease expires with its TTL
 		})

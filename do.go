@@ -14,7 +14,8 @@ import (
 // cause that is ErrLost; work must then stop. Do returns the error of work. If
 // the lease was lost while work ran, the error is ErrLost as well, even if
 // work returned nil: somebody else may have worked at the same time. It has the reason, too:
-// it is ErrMaxHold, ErrStalled, or ErrBroken, a *BrokenError with author and reason. A
+// it is ErrMaxHold, ErrStalled, or ErrBroken, a *BrokenError with author and reason, or
+// ErrClosed if Close has released the lease meanwhile. A
 // release that the store does not answer is not an error, because the work
 // was protected to its end; the lock is free at the lease's expiry at the
 // latest.
@@ -55,7 +56,8 @@ func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 	workCtx, stop := lease.attach(ctx)
 	defer func() {
 		stop()
-		err = lease.orLost("do", lease.Release(ctx), err)
+		closed := lease.closedBefore()
+		err = lease.orLost("do", cmp.Or(lease.Release(ctx), closed), err)
 	}()
 	return work(workCtx, lease)
 }
@@ -74,7 +76,7 @@ func (l *Lease) orLost(op string, released, err error) error {
 	if !isLost(released) {
 		return err
 	}
-	why := cmp.Or(l.lostBefore(), errors.Unwrap(released), ErrLost)
+	why := cmp.Or(l.lostBefore(), l.closedBefore(), errors.Unwrap(released), ErrLost)
 	switch {
 	case err == nil, err == why:
 		return opError(op, l.name, fmt.Errorf("while the work ran: %w", why))

@@ -392,3 +392,28 @@ func (unwilling) Breaks(ctx context.Context, _ string) ([]lockinfo.Broken, error
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+
+// TestCloseUnderWork: if Close releases the lock under the work, Do, Once and Lead report that,
+// although the work returns nil. A work that releases the lock itself has succeeded.
+func TestCloseUnderWork(t *testing.T) {
+	type work = func(context.Context, *holdfast.Lease) error
+	for name, do := range map[string]func(context.Context, *holdfast.Client, work) error{
+		"do": func(ctx context.Context, c *holdfast.Client, fn work) error { return c.Do(ctx, "a", nil, fn) },
+		"once": func(ctx context.Context, c *holdfast.Client, fn work) error {
+			_, err := c.Once(ctx, "a", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) { return nil, fn(ctx, l) })
+			return err
+		},
+		"lead": func(ctx context.Context, c *holdfast.Client, fn work) error { return c.Lead(ctx, "a", nil, fn) },
+	} {
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			err := do(t.Context(), c, func(context.Context, *holdfast.Lease) error { return c.Close() })
+			wantErr(t, err, holdfast.ErrClosed)
+			expect(t, name == "lead" || errors.Is(err, holdfast.ErrLost), "the lock was released under the work: %v", err)
+		})
+	}
+	runWithClient(t, "released by the work", nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		must(t, c.Do(t.Context(), "a", nil, func(ctx context.Context, l *holdfast.Lease) error {
+			return errors.Join(l.Release(ctx), c.Close())
+		}))
+	})
+}

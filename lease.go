@@ -34,6 +34,7 @@ type Lease struct {
 	mu       sync.Mutex // guards the rest; taken after leaseKeeper.mu where both are held
 	state    state
 	single   bool   // it must not be handed on any more
+	closed   bool   // the client was closed while it was held
 	next     *Lease // the turn after this one, if it was handed on
 	lost     error  // why it was lost, or nil
 	mode     Mode

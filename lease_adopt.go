@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -50,7 +51,8 @@ func (o *AdoptOptions) acquireOptions(h Handle) *AcquireOptions {
 // that acquired it. It never waits for the lock, so it is never ErrDeadlock.
 //
 // It returns ErrLost if the lease is not live, or if this client has a later one
-// of the name, with a greater token, and ErrInvalid if it has this very lease. Then,
+// of the name, with a greater token, and ErrInvalid if it has this very lease, or another
+// call is adopting it. Then,
 // and on any other error, only the expiry of the lease may have changed: after
 // ErrOutcomeUnknown it may have been extended. Adopt may be called again.
 func (c *Client) Adopt(ctx context.Context, handle Handle, opts *AdoptOptions) (*Lease, error) {
@@ -81,30 +83,32 @@ func (c *Client) prepareAdoption(ctx context.Context, a *acquisition, handle Han
 	if a.report.key = handle.id; c.events.On() {
 		a.report.key = lockinfo.NewLeaseID() // if this client has left the lease, it has used the ID as a key
 	}
-	for _, l := range c.leases.named(handle.name) {
-		if l.id == handle.id {
-			return fmt.Errorf("%w Handle: this client has the lease already", ErrInvalid)
-		}
-	}
 	return nil
 }
 
 // adopt extends the lease, makes it this client's, and sends Acquired to the Observer. On an
 // error the caller must send Refused.
 func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
-	c := a.client
+	c, id := a.client, a.req.LeaseID
 	if c.isClosed() {
 		return nil, ErrClosed
+	}
+	_, twice := c.adoptions.LoadOrStore(id, nil)
+	if !twice {
+		defer c.adoptions.Delete(id)
+	}
+	if twice || slices.ContainsFunc(c.leases.named(a.req.Name), func(l *Lease) bool { return l.id == id }) {
+		return nil, fmt.Errorf("%w Handle: this client has the lease already, or is adopting it", ErrInvalid)
 	}
 	var sent instant
 	f := ask.Until(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {
 		// INVARIANT I3: the deadline counts from before the request that was answered,
 		// and not from a request of the previous holder.
 		sent = c.now()
-		return c.engine.Extend(ctx, []driver.ExtendRequest{{Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL}})[0]
+		return c.engine.Extend(ctx, []driver.ExtendRequest{{Name: a.req.Name, LeaseID: id, TTL: a.req.TTL}})[0]
 	})
 	if f.Lost() {
-		l := &Lease{client: c, name: a.req.Name, id: a.req.LeaseID}
+		l := &Lease{client: c, name: a.req.Name, id: id}
 		return nil, l.whyGone(ctx)
 	}
 	if err := f.Effective(); err != nil {

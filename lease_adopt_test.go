@@ -397,3 +397,23 @@ func TestLeaveInDo(t *testing.T) {
 	})
 	expect(t, err == nil && holders(t, engine, "a") == 1, "Do: %v, %d leases in the store; want the one that was left", err, holders(t, engine, "a"))
 }
+
+// TestAdoptTwiceAtOnce: of two calls that adopt one lease at the same time, one gets it. Otherwise
+// the release of one would end the lease under the other.
+func TestAdoptTwiceAtOnce(t *testing.T) {
+	for _, mode := range []holdfast.Mode{holdfast.Exclusive, holdfast.Shared} {
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			handle := mustLeave(t, mustAcquire(t, c, "a", &holdfast.AcquireOptions{Mode: mode}))
+			engine.set(delay(time.Second), nil)
+			second := make(chan error)
+			go func() {
+				time.Sleep(time.Second / 2)
+				_, err := c.Adopt(context.Background(), handle, nil)
+				second <- err
+			}()
+			l := mustAdopt(t, c, handle, nil)
+			wantErr(t, <-second, holdfast.ErrInvalid)
+			must(t, l.Release(t.Context()))
+		})
+	}
+}

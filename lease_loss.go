@@ -61,7 +61,7 @@ func (l *Lease) lose(cause error) {
 }
 
 // lostError returns why the lease has ended.
-func (l *Lease) lostError() error { return cmp.Or(l.lostBefore(), errReleased) }
+func (l *Lease) lostError() error { return cmp.Or(l.lostBefore(), l.closedBefore(), errReleased) }
 
 // lostBefore returns why the lease was lost or left before Release, or nil.
 func (l *Lease) lostBefore() error {

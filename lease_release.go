@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -46,6 +47,26 @@ func (l *Lease) Release(ctx context.Context) error {
 		}
 	}
 	return l.endRelease(ctx, err)
+}
+
+// errClosedUnder is the error of work under a lease that Close has released.
+var errClosedUnder = fmt.Errorf("%w: its client is %w", ErrLost, ErrClosed)
+
+// noteClose notes that Close is about to release the lease.
+func (l *Lease) noteClose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = l.state == stateHeld
+}
+
+// closedBefore returns errClosedUnder if Close has released the lease before its holder, or nil.
+func (l *Lease) closedBefore() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed && l.state != stateHeld {
+		return errClosedUnder
+	}
+	return nil
 }
 
 // beginRelease ends the lease for its holder. It reports whether this is the

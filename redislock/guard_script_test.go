@@ -75,6 +75,7 @@ func TestScriptErrors(t *testing.T) {
 		`redis.call('SET', KEYS[1], 'half'); error('no seats')`:                    "no seats",
 		`redis.call('SET', KEYS[1], 'half'); redis.call('LPUSH', KEYS[1], 'x')`:    "WRONGTYPE",
 		"redis.call('SET', KEYS[1], 'half')\n\nlocal x = nil + 1":                  ":3:",
+		`redis.call('SET', KEYS[1], 'half'); error()`:                              "without a text",
 	} {
 		c := newClaim(5)
 		_, err := g.Run(t.Context(), redisfence.NewScript(body), "r", c, nil, nil)

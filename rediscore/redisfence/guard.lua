@@ -64,7 +64,7 @@ if type(left) == 'number' and left ~= -1 then
   redis.pcall('PEXPIRE', KEYS[2], string.format('%.0f', math.max(left, 0) + tonumber(ARGV[3])))
 end
 
-local failed = not ok and value or type(value) == 'table' and value.err
+local failed = not ok and (value or 'an error without a text') or type(value) == 'table' and value.err
 if failed then
   return { 2, type(failed) == 'table' and failed.err or tostring(failed) }
 end
