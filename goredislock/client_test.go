@@ -260,3 +260,40 @@ func TestSlotsMove(t *testing.T) {
 		}
 	}
 }
+
+// TestReplicatedAfterMove: an acquire that waits for replicas, on a connection of its own, learns
+// that the slot has moved.
+func TestReplicatedAfterMove(t *testing.T) {
+	t.Parallel()
+	g := testsvc.RedisMasters(t)
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})
+	t.Cleanup(func() { _ = c.Close() })
+	e := engine(t, c, nil)
+	request := func() driver.AcquireRequest {
+		req := drivertest.Request("a", 10*time.Millisecond) // half of it bounds the wait for replicas
+		req.Replicas = 1
+		return req
+	}
+	if reply, err := e.Acquire(t.Context(), request()); err != nil || reply.Outcome != driver.Granted {
+		t.Fatalf("before the move: %+v, %v", reply, err)
+	}
+	slot, err := g.Masters[0].Do("CLUSTER", "KEYSLOT", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := g.Masters[g.Owner("a")], g.Masters[(g.Owner("a")+1)%len(g.Masters)]
+	id, err := to.Do("CLUSTER", "MYID")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = from.Do("FLUSHALL") // a slot with keys does not move at once
+	for _, s := range []*testsvc.Server{to, from} {
+		if _, err := s.Do("CLUSTER", "SETSLOT", slot, "NODE", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drivertest.Eventually(t, "the engine finds the new node", func() bool {
+		_, err := e.Acquire(t.Context(), request())
+		return err == nil
+	})
+}

@@ -22,7 +22,7 @@ type processor interface {
 // A sender sends requests over a processor.
 type sender struct {
 	on     processor
-	failed func() // unless nil, called when no reply arrived: the node may be gone
+	failed func() // unless nil, called when no reply arrived, or the node has lost the slot
 }
 
 // A request is a command that go-redis sends once. By default go-redis repeats a command without a
@@ -157,7 +157,7 @@ func (s sender) outcome(patient context.Context, r outgoing, err error) error {
 			err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 		}
 	}
-	if err != nil && s.failed != nil && isSilence(err) {
+	if _, moved := redis.IsMovedError(err); s.failed != nil && (moved || isSilence(err)) {
 		s.failed()
 	}
 	return err
