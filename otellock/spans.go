@@ -30,7 +30,13 @@ type spans struct {
 	mu     sync.Mutex
 	closed bool
 	waits  map[holdfast.LeaseID]*wait // by Event.Key
-	holds  map[holdfast.LeaseID]*hold // by Event.LeaseID
+	holds  map[turn]*hold
+}
+
+// A turn names a lease. Leases of one cohort have one lease ID, see holdfast.Options.Cohorts.
+type turn struct {
+	id    holdfast.LeaseID
+	token uint64
 }
 
 // A wait is an open span lock.acquire.
@@ -50,7 +56,7 @@ type hold struct {
 func newSpans(opts Options) *spans {
 	s := &spans{
 		tracer: opts.TracerProvider.Tracer(scope), name: opts.TraceName, renewals: opts.Renewals,
-		waits: map[holdfast.LeaseID]*wait{}, holds: map[holdfast.LeaseID]*hold{},
+		waits: map[holdfast.LeaseID]*wait{}, holds: map[turn]*hold{},
 	}
 	if s.name == nil {
 		s.name = func(name string) string { return name }
@@ -84,7 +90,7 @@ func (s *spans) observe(e holdfast.Event) {
 	case observe.OnceReplayed:
 		s.endAcquire(e, "replayed")
 	default:
-		if h := s.holds[e.LeaseID]; h != nil {
+		if h := s.holds[turn{e.LeaseID, e.Token}]; h != nil {
 			s.during(h, e)
 		}
 	}
@@ -145,11 +151,11 @@ func blocker(e holdfast.Event) lockinfo.Holder {
 
 // beginHold begins the span of a lease, unless WithHold did.
 func (s *spans) beginHold(e holdfast.Event) {
-	h := s.holds[e.LeaseID]
+	h := s.holds[turn{e.LeaseID, e.Token}]
 	if h == nil {
 		h = &hold{}
 		_, h.span = s.tracer.Start(e.Context, spanHold, trace.WithTimestamp(e.Time))
-		s.holds[e.LeaseID] = h
+		s.holds[turn{e.LeaseID, e.Token}] = h
 	}
 	h.told = true
 	h.span.SetAttributes(s.ofLock(e.Name, e.Mode)...)
@@ -196,7 +202,7 @@ func (s *spans) during(h *hold, e holdfast.Event) {
 
 // endHold ends the span of a lease.
 func (s *spans) endHold(e holdfast.Event, h *hold, how string) {
-	delete(s.holds, e.LeaseID)
+	delete(s.holds, turn{e.LeaseID, e.Token})
 	h.span.SetAttributes(keyEnd.String(how), keyRenewals.Int(h.renewals))
 	h.span.End(trace.WithTimestamp(e.Time))
 }
@@ -243,14 +249,14 @@ const untold = 10 * time.Second
 func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.holds[l.ID()]
+	h := s.holds[turn{l.ID(), l.Token()}]
 	if h == nil {
 		if s.closed || !l.Valid() {
 			return ctx
 		}
 		h = &hold{}
 		_, h.span = s.tracer.Start(ctx, spanHold, trace.WithAttributes(s.ofLock(l.Name(), l.Mode())...))
-		s.holds[l.ID()] = h
+		s.holds[turn{l.ID(), l.Token()}] = h
 		context.AfterFunc(l.Context(), func() { s.reap(l, h) })
 	}
 	return trace.ContextWithSpan(ctx, h.span)
@@ -269,8 +275,8 @@ func (s *spans) reap(l *holdfast.Lease, h *hold) {
 	time.AfterFunc(untold, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.holds[l.ID()] == h && !h.told {
-			delete(s.holds, l.ID())
+		if s.holds[turn{l.ID(), l.Token()}] == h && !h.told {
+			delete(s.holds, turn{l.ID(), l.Token()})
 			h.span.End(trace.WithTimestamp(over))
 		}
 	})

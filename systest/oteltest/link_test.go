@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,6 +202,46 @@ func TestWithHold(t *testing.T) {
 		synctest.Wait()
 		if ctx := c.telemetry.WithHold(l.Context()); trace.SpanContextFromContext(ctx).IsValid() {
 			t.Error("a lease that is over has a span")
+		}
+	})
+}
+
+// Each turn of a cohort has a span of its own, even if the Observer is late.
+func TestWithHoldInCohort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTraced(t, otellock.Options{})
+		late := make(chan struct{})
+		cohort, err := holdfast.New(mem.New(nil), &holdfast.Options{Cohorts: true, Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.Released {
+				<-late
+			}
+			c.telemetry.Observe(e)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spans [2]trace.SpanContext
+		var turns sync.WaitGroup
+		for i := range spans {
+			turns.Go(func() {
+				_ = cohort.Do(t.Context(), "a", nil, func(ctx context.Context, l *holdfast.Lease) error {
+					spans[i] = trace.SpanContextFromContext(c.telemetry.WithHold(ctx))
+					time.Sleep(time.Millisecond)
+					return nil
+				})
+			})
+			synctest.Wait()
+		}
+		turns.Wait()
+		close(late)
+		if err := cohort.Close(); err != nil {
+			t.Error(err)
+		}
+		if !spans[0].IsValid() || !spans[1].IsValid() || spans[0].Equal(spans[1]) {
+			t.Errorf("the spans of two turns: %v, %v", spans[0], spans[1])
+		}
+		if got := c.spansOf(t, "lock.hold"); len(got) != 2 {
+			t.Errorf("%q, want 2 spans", got)
 		}
 	})
 }
