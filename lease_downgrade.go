@@ -13,7 +13,8 @@ import (
 // goes on with its token and its deadline. There is no way back. On a shared
 // lease it does nothing.
 //
-// It returns ErrLost if the lease is not live; the lease then is lost for good.
+// It returns ErrLost if the lease is not live, or its deadline has passed before the reply; the
+// lease then is lost for good.
 // ErrOutcomeUnknown means that other clients may already share the lock; the call may be
 // repeated. It returns ErrInvalid for the lease of a semaphore, and ErrUnsupported if the
 // engine has no shared locks.
@@ -47,5 +48,5 @@ func (l *Lease) downgrade(ctx context.Context) error {
 	l.mu.Lock()
 	l.mode = Shared
 	l.mu.Unlock()
-	return nil
+	return l.lostMeanwhile()
 }

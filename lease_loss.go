@@ -70,6 +70,13 @@ func (l *Lease) lostBefore() error {
 	return l.lost
 }
 
+// lostMeanwhile returns why the lease was lost during a request, or nil. INVARIANT I3: the reply
+// may come after the deadline.
+func (l *Lease) lostMeanwhile() error {
+	l.Valid() // ends the lease if its deadline has passed
+	return l.lostBefore()
+}
+
 // isLost reports whether err wraps ErrLost.
 func isLost(err error) bool { return errors.Is(err, ErrLost) }
 
@@ -176,7 +183,8 @@ func (q *inquiry) cause(ctx context.Context, l *Lease) error {
 }
 
 // Verify checks with the store that the lease is live, by an Extend of MinTTL, which does not
-// shorten it. It returns ErrLost if the lease is not live; the lease then is lost for good.
+// shorten it. It returns ErrLost if the lease is not live, or its deadline has passed before the
+// reply; the lease then is lost for good.
 // Any other error means that the store gave no answer, and changes nothing.
 func (l *Lease) Verify(ctx context.Context) error {
 	if !l.beginVerify() {
@@ -184,8 +192,11 @@ func (l *Lease) Verify(ctx context.Context) error {
 	}
 	err := l.verify(ctx)
 	l.endVerify()
-	if isLost(err) {
+	switch {
+	case isLost(err):
 		err = l.gone(ctx)
+	case err == nil:
+		err = l.lostMeanwhile()
 	}
 	return opError("verify", l.name, err)
 }

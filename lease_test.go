@@ -113,6 +113,21 @@ func TestVerify(t *testing.T) {
 	})
 }
 
+// TestLateReplies: a reply that comes after the deadline does not hide that the lease is lost.
+func TestLateReplies(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *holdfast.Lease) error{
+		"verify":    func(ctx context.Context, l *holdfast.Lease) error { return l.Verify(ctx) },
+		"downgrade": func(ctx context.Context, l *holdfast.Lease) error { return l.Downgrade(ctx) },
+		"extend":    func(ctx context.Context, l *holdfast.Lease) error { return l.Extend(ctx, time.Minute) },
+	} {
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 3 * time.Second, KeepAlive: holdfast.KeepAliveOff})
+			engine.set(nil, delay(2800*time.Millisecond))
+			wantErr(t, call(t.Context(), l), holdfast.ErrLost)
+		})
+	}
+}
+
 func TestLockDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
