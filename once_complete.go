@@ -55,8 +55,11 @@ func (l *Lease) keepRecord(ctx context.Context, recorder driver.Recorder, req dr
 	req.Keep = true
 	f := ask.Until(ctx, l.client.opts.RequestTimeout, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
 	err := f.Effective()
-	if isLost(err) {
+	switch {
+	case isLost(err):
 		return l.gone(ctx)
+	case err == nil:
+		return l.lostMeanwhile()
 	}
 	return err
 }
