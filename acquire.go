@@ -178,8 +178,12 @@ func (a *acquisition) run(ctx context.Context) (*Lease, error) {
 // errAbandoned is the error of an acquire that did not run to its end.
 var errAbandoned = errors.New("OnWait has panicked, or ended the goroutine")
 
-// final reports whether another attempt would end with the same error.
+// final reports whether another attempt would end with the same error. The error of a context does
+// not count, even if its cause is the loss of another lease.
 func final(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
 	return err == errRecorded || errors.Is(err, ErrFingerprint) || errors.Is(err, ErrNotReplicated) || driver.Permanent(err)
 }
 

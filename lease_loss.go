@@ -190,10 +190,10 @@ func (l *Lease) Verify(ctx context.Context) error {
 	if !l.beginVerify() {
 		return opError("verify", l.name, l.lostError())
 	}
-	err := l.verify(ctx)
+	lost, err := l.verify(ctx)
 	l.endVerify()
 	switch {
-	case isLost(err):
+	case lost:
 		err = l.gone(ctx)
 	case err == nil:
 		err = l.lostMeanwhile()
@@ -201,13 +201,15 @@ func (l *Lease) Verify(ctx context.Context) error {
 	return opError("verify", l.name, err)
 }
 
-// verify sends the request. Unlike Inspect, an Extend names one lease ID, and does not make the
-// store show the IDs of other leases.
-func (l *Lease) verify(ctx context.Context) error {
+// verify sends the request, and reports whether the store does not have the lease. Unlike Inspect,
+// an Extend names one lease ID, and does not make the store show the IDs of other leases. The error
+// may also wrap the loss of another lease, which has ended ctx.
+func (l *Lease) verify(ctx context.Context) (lost bool, err error) {
 	ctx, cancel := l.client.requestContext(ctx)
 	defer cancel()
 	req := driver.ExtendRequest{Name: l.name, LeaseID: l.id, TTL: MinTTL}
-	return ask.Harmless(ctx, l.client.engine.Extend(ctx, []driver.ExtendRequest{req})[0])
+	err = l.client.engine.Extend(ctx, []driver.ExtendRequest{req})[0]
+	return isLost(err), ask.Harmless(ctx, err)
 }
 
 // beginVerify notes that the request is about to be sent. It returns false if the lease has

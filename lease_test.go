@@ -113,6 +113,19 @@ func TestVerify(t *testing.T) {
 	})
 }
 
+// TestVerifyUnderAnotherLease: the loss of another lease, which ends the context of Verify, is not the
+// loss of this one.
+func TestVerifyUnderAnotherLease(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		l := mustAcquire(t, c, "a", nil)
+		outer := mustAcquire(t, c, "outer", &holdfast.AcquireOptions{TTL: 2 * time.Second, KeepAlive: holdfast.KeepAliveOff})
+		engine.set(hang("extend"), nil)
+		wantErr(t, l.Verify(outer.Context()), context.Canceled)
+		expect(t, l.Valid(), "the lease has ended: %v", context.Cause(l.Context()))
+		engine.heal()
+	})
+}
+
 // TestLateReplies: a reply that comes after the deadline does not hide that the lease is lost.
 func TestLateReplies(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *holdfast.Lease) error{

@@ -82,8 +82,8 @@ func (f *Failure) once(ctx context.Context, timeout time.Duration, send func(con
 }
 
 // Lost reports whether the last reply was ErrLost. That reply is definite even if the outcome of
-// earlier requests is unknown.
-func (f *Failure) Lost() bool { return f != nil && errors.Is(f.last, driver.ErrLost) }
+// earlier requests is unknown. The caller's context is no reply, even if another lease has ended it.
+func (f *Failure) Lost() bool { return f != nil && !f.ended && errors.Is(f.last, driver.ErrLost) }
 
 // Effective returns the error of a request with an effect that matters. If the store may have
 // carried out any copy of it, the outcome is unknown, whatever the error of the last copy,

@@ -99,6 +99,20 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+// TestUntilUnderAnotherLease checks that the loss of a lease that has ended the caller's context is
+// not taken for the reply to the request.
+func TestUntilUnderAnotherLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(driver.ErrLost) })
+		f := ask.Until(ctx, timeout, (&script{errs: []error{errLink}}).send)
+		wraps(t, "Effective", f.Effective(), driver.ErrOutcomeUnknown, errLink)
+		if f.Lost() {
+			t.Error("a request without a reply counts as lost")
+		}
+	})
+}
+
 // TestUntilSendsNothing checks that no request is sent if the context has ended.
 func TestUntilSendsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
