@@ -73,8 +73,9 @@ func (c *Client) Lead(ctx context.Context, name string, opts *LeadOptions, fn fu
 	again := ask.Backoff{First: o.Pause}
 	for {
 		var began time.Time // when fn was called; zero if it was not
+		var lead *Lease     // under which it was called
 		err := c.Do(ctx, name, &o.Acquire, func(ctx context.Context, l *Lease) error {
-			began = time.Now()
+			began, lead = time.Now(), l
 			return fn(ctx, l)
 		})
 		led := time.Duration(0)
@@ -95,7 +96,8 @@ func (c *Client) Lead(ctx context.Context, name string, opts *LeadOptions, fn fu
 			again = ask.Backoff{First: o.Pause}
 		}
 		pause := time.Duration(0)
-		if failed := !isLost(err) || errors.Is(err, ErrStalled); failed || led < o.Pause {
+		lost := lead != nil && isLost(lead.Release(ctx)) // the result of Do's call; err may be about another lease
+		if failed := !lost || errors.Is(err, ErrStalled); failed || led < o.Pause {
 			pause = again.Next(o.LongestPause)
 		}
 		if o.Failed != nil {

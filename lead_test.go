@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -171,6 +172,25 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 		}
 		since := time.Since(start)
 		expect(t, since == took, "it took %s, of which the pauses and the work are %s", since, took)
+	})
+}
+
+// A leader whose work fails because it loses another lease still leads: it pauses as after any
+// failure.
+func TestLeadPausesAfterAnotherLoss(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		var pauses []time.Duration
+		opts := &holdfast.LeadOptions{Failed: func(_ error, pause time.Duration) { pauses = append(pauses, pause) }}
+		must(t, c.Lead(t.Context(), "a", opts, func(ctx context.Context, _ *holdfast.Lease) error {
+			if len(pauses) == 3 {
+				return nil
+			}
+			return c.Do(ctx, "b", &holdfast.AcquireOptions{MaxHold: 2 * time.Second}, func(ctx context.Context, _ *holdfast.Lease) error {
+				<-ctx.Done()
+				return nil
+			})
+		}))
+		expect(t, !slices.Contains(pauses, 0), "pauses of %v", pauses)
 	})
 }
 
