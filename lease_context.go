@@ -79,7 +79,8 @@ func (l *Lease) endCauseLocked() error { return cmp.Or(l.lost, context.Canceled)
 type heldKey struct{}
 
 // LeaseFromContext returns the lease that ctx belongs to: the context of a
-// lease, of the work in Do and Call, or one derived from either.
+// lease, of the work in Do and Call, or one derived from either. Of nested leases it
+// returns the innermost, and of the leases of AcquireAll the one whose name sorts last.
 func LeaseFromContext(ctx context.Context) (*Lease, bool) {
 	l := heldUnder(ctx)
 	return l, l != nil

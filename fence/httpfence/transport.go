@@ -11,6 +11,9 @@ import (
 // (see holdfast.LeaseFromContext) in the header field Fencing-Token. Requests
 // without a lease, or with a claim already, are sent unchanged.
 //
+// If the context belongs to several leases, the service may check the token of another one than
+// LeaseFromContext returns: set the header field yourself, with [FormatHeader].
+//
 // A service that knows the lease ID can release the lease: use Transport only with trusted
 // services. A redirect to another host is followed without the claim.
 //
