@@ -1,9 +1,12 @@
 package redislock
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
@@ -72,4 +75,44 @@ func TestReplicas(t *testing.T) {
 		return err == nil && len(lock.Holders) == 0
 	})
 	g.Servers[1].Cont()
+}
+
+// TestDedicatedConnectionsRunOut: if the caller's client has no connection to give away, an acquire
+// that waits for replicas ends with its context, and Close does not wait.
+func TestDedicatedConnectionsRunOut(t *testing.T) {
+	server := testsvc.Redis(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{server.Addr}, ForceSingleClient: true, DisableCache: true, BlockingPoolSize: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	_, giveBack := client.Dedicate()
+	t.Cleanup(giveBack) // before the client is closed
+	e, err := New(client, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { // ends with the engine
+		defer close(done)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		req := drivertest.Request("a", time.Minute)
+		req.Replicas = 1
+		if _, err := e.Acquire(ctx, req); err == nil {
+			t.Error("an acquire behind replicas without a connection: no error")
+		}
+		drivertest.Granted(t, e, drivertest.Request("b", time.Minute))
+		drivertest.Queued(t, e, "b", time.Minute) // the engine begins to listen
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(drivertest.Patience):
+		t.Fatal("the engine waits for a connection")
+	}
 }

@@ -82,7 +82,8 @@ func (f *Failure) once(ctx context.Context, timeout time.Duration, send func(con
 }
 
 // Lost reports whether the last reply was ErrLost. That reply is definite even if the outcome of
-// earlier requests is unknown. The caller's context is no reply, even if another lease has ended it.
+// earlier requests is unknown. The end of the caller's context does not count, even if its cause is
+// the loss of another lease.
 func (f *Failure) Lost() bool { return f != nil && !f.ended && errors.Is(f.last, driver.ErrLost) }
 
 // Effective returns the error of a request with an effect that matters. If the store may have
