@@ -362,7 +362,7 @@ func TestOnWaitPanics(t *testing.T) {
 	})
 }
 
-// A callback that panics while AcquireAll waits for one lock leaves none of the others held.
+// TestOnWaitOfAllPanics checks that no lease remains if the callback panics while AcquireAll waits.
 func TestOnWaitOfAllPanics(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		defer foreign(t, engine, "b", time.Hour)()

@@ -52,8 +52,8 @@ func TestCohortBroken(t *testing.T) {
 	}
 }
 
-// A leader whose context ends with another lease leaves the others their place, and its error is its
-// own.
+// TestCohortLeaderLosesAnotherLease checks that the others keep their place when the loss of
+// another lease ends their leader's context, and that only the leader gets that error.
 func TestCohortLeaderLosesAnotherLease(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)

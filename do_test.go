@@ -393,8 +393,8 @@ func (unwilling) Breaks(ctx context.Context, _ string) ([]lockinfo.Broken, error
 	return nil, ctx.Err()
 }
 
-// TestCloseUnderWork: if Close releases the lock under the work, Do, Once and Lead report that,
-// although the work returns nil. A work that releases the lock itself has succeeded.
+// TestCloseUnderWork checks that Do, Once and Lead report that Close has released the lock under
+// the work, although the work returns nil. Work that releases the lock itself succeeds.
 func TestCloseUnderWork(t *testing.T) {
 	type work = func(context.Context, *holdfast.Lease) error
 	for name, do := range map[string]func(context.Context, *holdfast.Client, work) error{

@@ -175,8 +175,8 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 	})
 }
 
-// A leader whose work fails because it loses another lease still leads: it pauses as after any
-// failure.
+// TestLeadPausesAfterAnotherLoss checks that a leader whose work loses another lease still leads,
+// and pauses as after any failure.
 func TestLeadPausesAfterAnotherLoss(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var pauses []time.Duration

@@ -160,8 +160,8 @@ func TestListsAreWhole(t *testing.T) {
 	})
 }
 
-// TestListsWait: an engine has few lists in progress at a server. Another one is refused after a
-// while.
+// TestListsWait checks that an engine may have few lists in progress at a server, and that another
+// list fails after a while.
 func TestListsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &blocked{mem.New(nil), make(chan struct{})}
@@ -193,7 +193,7 @@ func TestListsWait(t *testing.T) {
 	})
 }
 
-// A blocked store comes to no lock until the end.
+// A blocked store lists no lock until the test ends.
 type blocked struct {
 	*mem.Engine
 	end chan struct{}

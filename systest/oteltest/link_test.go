@@ -206,7 +206,8 @@ func TestWithHold(t *testing.T) {
 	})
 }
 
-// Each turn of a cohort has a span of its own, even if the Observer is late.
+// TestWithHoldInCohort checks that each turn of a cohort has a span of its own, even if the
+// Observer is late.
 func TestWithHoldInCohort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})

@@ -30,7 +30,8 @@ func TestContendedIsBounded(t *testing.T) {
 	}
 }
 
-// A waiter that gets the result of do-once work has not given up.
+// TestContendedReplays checks that a waiter that gets the result of do-once work does not count as
+// one that gave up.
 func TestContendedReplays(t *testing.T) {
 	now := time.Now()
 	c := newContention(now)

@@ -339,7 +339,8 @@ func TestNothingIsDoneLater(t *testing.T) {
 	})
 }
 
-// A lease whose cancel the store does not answer counts towards the limit until it must have expired.
+// TestUncancelledLeaseCounts checks that a lease whose cancel failed counts towards the limit until
+// it must have expired.
 func TestUncancelledLeaseCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -355,7 +356,7 @@ func TestUncancelledLeaseCounts(t *testing.T) {
 	})
 }
 
-// So does a lease of an engine whose release the store does not answer.
+// TestUnreleasedLeaseCounts checks the same for an engine's lease whose release failed.
 func TestUnreleasedLeaseCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := away(mem.New(nil), "Release", func() bool { return true }, false)

@@ -393,7 +393,7 @@ func TestListOfTenThousand(t *testing.T) {
 	t.Logf("10,000 locks in %s", best)
 }
 
-// A stuck store comes to nothing in a list before the end.
+// A stuck store lists nothing until the test ends.
 type stuck struct {
 	*mem.Engine
 	end chan struct{}
@@ -403,7 +403,8 @@ func (s *stuck) List(context.Context, string) iter.Seq2[lockinfo.LockState, erro
 	return func(func(lockinfo.LockState, error) bool) { <-s.end }
 }
 
-// A caller has few lists in progress: another is refused after a while, of whatever.
+// TestListsInProgress checks that a caller may have few lists of any kind in progress, and that
+// another list fails after a while.
 func TestListsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stuck{mem.New(nil), make(chan struct{})}

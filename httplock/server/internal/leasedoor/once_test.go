@@ -142,8 +142,9 @@ func TestOnceResults(t *testing.T) {
 	})
 }
 
-// A request that is refused because of its fingerprint leaves the queue: the lock must not be handed
-// over to it, so that those with the right fingerprint are refused.
+// TestOnceRefusedLeavesNoPlace checks that a request that is refused because of its fingerprint
+// leaves the queue. Otherwise it would be granted the lock, and requests with the right fingerprint
+// would be refused.
 func TestOnceRefusedLeavesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

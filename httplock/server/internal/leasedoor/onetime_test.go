@@ -128,8 +128,8 @@ func TestTokensArePruned(t *testing.T) {
 	})
 }
 
-// An empty Idempotency-Key, as of a variable that was never set, is an invalid one: its client
-// expects the same answer to a repeat.
+// TestEmptyKey checks that an empty Idempotency-Key, such as of an unset variable, is refused: its
+// client expects the same reply to a repeat.
 func TestEmptyKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))

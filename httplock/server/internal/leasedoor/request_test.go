@@ -184,7 +184,8 @@ func TestLimitOfLeasesByName(t *testing.T) {
 	})
 }
 
-// A run of do-once work that an engine has completed no longer counts as a lease.
+// TestLimitOfLeasesAfterCompletion checks that a run of do-once work that an engine has completed
+// does not count as a lease.
 func TestLimitOfLeasesAfterCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Leases: 1}})

@@ -102,8 +102,8 @@ func TestCallersAreForgotten(t *testing.T) {
 	})
 }
 
-// A caller has few lists at a time. Another one waits for its turn, but not for ever, and the lists
-// of other callers do not.
+// TestLists checks that a caller may have few lists at a time. Another list waits for its turn for
+// a limited time, and lists of other callers do not wait.
 func TestLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{})
