@@ -82,8 +82,12 @@ func (l *Losses) Granted(n int, listen func()) {
 	})
 }
 
-// Ended notes that a lease was released.
-func (l *Losses) Ended() { l.held.Add(-1) }
+// Ended notes that a lease was released. It may be a lease that another engine was granted.
+func (l *Losses) Ended() {
+	if l.held.Add(-1) < 0 {
+		l.held.Store(0)
+	}
+}
 
 func (l *Losses) heard() bool {
 	l.mu.Lock()
