@@ -60,8 +60,8 @@ func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, erro
 // empty prefix is every name. An event may come late, or twice, with the same ID.
 //
 // The first event is HistoryGap, as soon as the engine listens. Another HistoryGap comes
-// whenever events may have been missed, because a connection was lost or the loop is more than
-// 4,096 events late: call History or Inspect then.
+// whenever events may have been missed, because a connection was lost, the store's file was deleted
+// or replaced, or the loop is more than 4,096 events late: call History or Inspect then.
 //
 // The sequence ends with an error: ctx's, ErrClosed after Close, or, at once, one
 // that wraps ErrUnsupported if the store has no history.

@@ -2,11 +2,13 @@ package sqlitelock
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 const (
@@ -52,7 +54,7 @@ func (e *engine) follow(f *follower) {
 	var last int64
 	for {
 		if !f.listens {
-			err := e.read(func(r reader) error { _, err := r.sql.one(lastEventSQL, nil, &last); return err })
+			err := e.readCurrent(func(r reader) error { _, err := r.sql.one(lastEventSQL, nil, &last); return err })
 			f.begin(err == nil)
 		} else {
 			last = e.tellAfter(f, last)
@@ -66,6 +68,14 @@ func (e *engine) follow(f *follower) {
 			return
 		}
 	}
+}
+
+// readCurrent is read, and fails if other processes use different files. INVARIANT I1.
+func (e *engine) readCurrent(do func(r reader) error) error {
+	if err := e.files.Same(); err != nil {
+		return err
+	}
+	return e.read(do)
 }
 
 // begin sends a gap event to the listeners once the number of the last event is known. Later events
@@ -89,18 +99,32 @@ func (f *follower) over() bool {
 }
 
 // tellAfter delivers the events after number last, and returns the new last number. After an error
-// the next call reads them.
+// the next call reads them. The event last is the first row, unless it was swept since, because a
+// sweep leaves the latest event. If there is none, an older database was restored: the feed begins
+// anew, and so it does once files that were deleted are back.
 func (e *engine) tellAfter(f *follower, last int64) int64 {
 	for {
 		var rows []event
-		err := e.read(func(r reader) (err error) {
+		err := e.readCurrent(func(r reader) (err error) {
 			rows, err = scanAll(r.sql, eventsSinceSQL, []any{last, r.bootID, r.now.boot, int64(r.now.micros), feedRows}, (*event).columns)
 			return err
 		})
+		if _, other := errors.AsType[onefile.OtherFileError](err); other {
+			f.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
+			f.begin(false)
+			return last
+		}
 		if err != nil {
 			return last
 		}
+		if len(rows) == 0 && last > 0 {
+			f.begin(false)
+			return last
+		}
 		for i := range rows {
+			if rows[i].seq == last {
+				continue
+			}
 			if rows[i].seq != last+1 { // events are numbered without gaps
 				f.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 			}

@@ -3,8 +3,10 @@ package sqlitelock
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -275,4 +277,35 @@ func TestFeedAfterAQuietDay(t *testing.T) {
 	req := drivertest.Request("b", time.Minute)
 	drivertest.Granted(t, e, req)
 	drivertest.Eventually(t, "the feed goes on", func() bool { return len(heard) == 2 })
+}
+
+// TestFeedOfOtherFiles: a feed marks a gap when its file is deleted, and when the file is there again,
+// with an older database in it.
+func TestFeedOfOtherFiles(t *testing.T) {
+	e := remembering(openNew(t))
+	drivertest.Cycle(t, e, "a")
+	var gaps atomic.Int64
+	defer e.OnEvent(func(e lockinfo.HistoryEvent) {
+		if e.Kind == lockinfo.HistoryGap {
+			gaps.Add(1)
+		}
+	})()
+	come := func(what string, want int64) {
+		t.Helper()
+		drivertest.Eventually(t, what, func() bool { return gaps.Load() >= want })
+		time.Sleep(3 * feedInterval)
+		if n := gaps.Load(); n != want {
+			t.Errorf("%s: %d gaps, want %d", what, n, want)
+		}
+	}
+	come("the feed begins", 1)
+	check(t, os.Rename(e.path, e.path+"2"))
+	come("the file is deleted", 2)
+	check(t, os.Rename(e.path+"2", e.path))
+	come("the file is back", 3)
+	must(t, plain(t, e.path), `DELETE FROM event`) // as a restored backup
+	come("the events are older", 4)
+	heard := gaps.Load()
+	drivertest.Cycle(t, e, "a")
+	come("the feed goes on", heard)
 }

@@ -303,8 +303,8 @@ const (
 	// eventsSQL: ?1 name.
 	eventsSQL = selectEvent + ` WHERE name = ?1 ORDER BY seq`
 
-	// eventsSinceSQL: ?1 the last known seq, ?5 number of rows.
-	eventsSinceSQL = selectEvent + ` WHERE seq > ?1 ORDER BY seq LIMIT ?5`
+	// eventsSinceSQL: ?1 the last known seq, which is included, ?5 number of rows.
+	eventsSinceSQL = selectEvent + ` WHERE seq >= ?1 ORDER BY seq LIMIT ?5`
 
 	lastEventSQL = `SELECT coalesce(max(seq), 0) FROM event`
 )
