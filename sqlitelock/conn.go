@@ -18,6 +18,7 @@ type conn struct {
 	sqldriver.Conn
 	prepared map[string]*prepared   // by their text
 	args     []sqldriver.NamedValue // of the running statement
+	checked  int64                  // the version of the schema that it has loaded, if that is schema.sql's; see checkUnaltered
 }
 
 // A prepared is a statement of a connection. It is prepared on first use: a process that takes one

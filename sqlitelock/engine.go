@@ -3,7 +3,6 @@ package sqlitelock
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -40,8 +39,6 @@ type engine struct {
 	created bool // the database is new
 	system  bool // it is a system store: see MakeSystem
 	clock   clock
-
-	version atomic.Int64 // of a system store's schema when it was last found to be schema.sql's
 
 	readers chan *conn // idle connections; nil for one that has not been opened
 

@@ -205,7 +205,7 @@ func (e *engine) checkStore() error {
 	if err := e.files.Same(); err != nil || !e.system {
 		return err
 	}
-	return e.checkUnaltered(e.conn)
+	return checkUnaltered(e.conn)
 }
 
 // end commits the transaction of a batch, or rolls it back if err is set, and finishes the

@@ -4,6 +4,7 @@ package sqlitelock
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,7 +60,15 @@ func TestSystemStoreIsRefused(t *testing.T) {
 		"another number of the schema": func(t *testing.T, path string) error { alter(t, path, `PRAGMA user_version = 2`); return nil },
 		"another program's":            func(t *testing.T, path string) error { alter(t, path, `PRAGMA application_id = 1`); return nil },
 		"an empty database":            func(_ *testing.T, path string) error { return os.Truncate(path, 0) },
-		"the directory's owner":        func(_ *testing.T, path string) error { return os.Chown(dir(path), firstMember, theGroup) },
+		"another journal mode": func(t *testing.T, path string) error {
+			c := plain(t, path)
+			must(t, c, `PRAGMA journal_mode = DELETE`)
+			check(t, c.Close())
+			_, err := MakeSystem(t.Context(), path, theGroup) // makes the files again
+			wantIs(t, "making it again", err, driver.ErrInvalid)
+			return nil
+		},
+		"the directory's owner": func(_ *testing.T, path string) error { return os.Chown(dir(path), firstMember, theGroup) },
 		"the directory above": func(_ *testing.T, path string) error {
 			return os.Chmod(dir(dir(path)), 0o777)
 		},
@@ -140,6 +149,10 @@ func TestSchemaAlteredWhileOpen(t *testing.T) {
 	e := open(t, path)
 	held := drivertest.Request("held", time.Hour)
 	drivertest.Granted(t, e, held)
+	for range readers { // each opens a connection, and checks the schema for it
+		_, err := e.Inspect(t.Context(), "held")
+		check(t, err)
+	}
 	refuses := func(what, sql string) {
 		t.Helper()
 		alter(t, path, sql)
@@ -156,4 +169,41 @@ func TestSchemaAlteredWhileOpen(t *testing.T) {
 	drivertest.Held(t, e, drivertest.Request("held", time.Hour))
 	drivertest.Cycle(t, e, "works again")
 	refuses("a view", `ALTER TABLE token RENAME TO hidden; CREATE VIEW token AS SELECT * FROM hidden`)
+}
+
+// TestSchemaAlteredInSecret: a member sets SQLite's count of changes of the schema back, so that a
+// connection cannot see that it has loaded what the member has made.
+func TestSchemaAlteredInSecret(t *testing.T) {
+	if !needsRoot(t) {
+		return
+	}
+	path := makeSystem(t)
+	e := open(t, path)
+	before := number(t, plain(t, path), versionSQL)
+	secretly := func(change string) {
+		t.Helper()
+		alter(t, path, fmt.Sprintf("BEGIN; %s; PRAGMA schema_version = %d; COMMIT", change, before))
+	}
+	alter(t, path, `CREATE VIEW trap AS SELECT 1`)
+	for _, version := range []int64{before + 1, before} {
+		alter(t, path, fmt.Sprintf("PRAGMA schema_version = %d", version))
+		err := e.transact(t.Context(), func(*tx) error { return nil })
+		if !errors.Is(err, errAltered) {
+			t.Errorf("a write under version %d: error %v, want %v", version-before, err, errAltered)
+		}
+	}
+	for range readers { // each opens a connection
+		_, err := e.Inspect(t.Context(), "t")
+		if !errors.Is(err, errAltered) {
+			t.Errorf("inspect: error %v, want %v", err, errAltered)
+		}
+	}
+	secretly(`DROP VIEW trap`)
+	for range readers {
+		err := e.read(func(r reader) error { return r.sql.run(`SELECT * FROM trap`) })
+		if err == nil || errors.Is(err, errAltered) {
+			t.Errorf("a view that is gone: error %v", err)
+		}
+	}
+	drivertest.Cycle(t, e, "t")
 }

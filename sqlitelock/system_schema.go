@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"modernc.org/sqlite"
 
@@ -40,18 +41,26 @@ func (e *engine) newConn(dsn string) (*conn, error) {
 	return c, nil
 }
 
-// checkOurs fails unless the database is a lock database with exactly the schema of schema.sql.
+// checkOurs fails unless the database is a lock database with a write-ahead log and exactly the schema
+// of schema.sql.
 // Beginning the transaction also checks that this user may write.
 func (e *engine) checkOurs() error {
 	if err := e.conn.run(beginSQL); err != nil {
 		return err
 	}
-	err := e.checkUnaltered(e.conn)
+	err := checkUnaltered(e.conn)
 	if errors.Is(err, errAltered) {
 		err = onefile.NotSystem("%v", err)
 	}
 	if err == nil {
 		_, err = checkSchema(e.conn)
+	}
+	var mode string
+	if err == nil {
+		_, err = e.conn.one(`PRAGMA journal_mode`, nil, &mode)
+	}
+	if err == nil && mode != "wal" { // SQLite would delete the empty journal
+		err = onefile.NotSystem("the journal mode of %s is %s, want wal", e.path, mode)
 	}
 	_ = e.conn.run(rollbackSQL)
 	return err
@@ -60,7 +69,7 @@ func (e *engine) checkOurs() error {
 // readOurs is read for a system store: do reads in a transaction whose schema is checked.
 func (e *engine) readOurs(r reader, do func(r reader) error) error {
 	return r.atOnce(func() error {
-		if err := e.checkUnaltered(r.sql); err != nil {
+		if err := checkUnaltered(r.sql); err != nil {
 			return err
 		}
 		return do(r)
@@ -70,14 +79,20 @@ func (e *engine) readOurs(r reader, do func(r reader) error) error {
 var errAltered = errors.New("the schema of the database was altered")
 
 // checkUnaltered fails if the schema differs from schema.sql in the current transaction of c.
-// SQLite counts changes of the schema, so that it need not be read each time.
-func (e *engine) checkUnaltered(c *conn) error {
+// SQLite counts changes of the schema, and loads it again when the count has changed. A member can set
+// the count back, so what counts is the schema that c has loaded: c loads it in the same transaction
+// in which it is read and compared.
+func checkUnaltered(c *conn) error {
 	var version int64
 	if _, err := c.one(versionSQL, nil, &version); err != nil {
 		return err
 	}
-	if version == e.version.Load() && version != 0 {
+	if version == c.checked && version != 0 {
 		return nil
+	}
+	c.checked = 0
+	if err := c.execute(`PRAGMA writable_schema = RESET`); err != nil { // it forgets the loaded schema
+		return err
 	}
 	theirs, err := schemaOf(c)
 	if err != nil {
@@ -90,7 +105,7 @@ func (e *engine) checkUnaltered(c *conn) error {
 	if !slices.Equal(theirs, ours) {
 		return fmt.Errorf("%w: %w: %s", driver.ErrUnavailable, errAltered, difference(theirs, ours))
 	}
-	e.version.Store(version)
+	c.checked = version
 	return nil
 }
 
@@ -102,7 +117,7 @@ func schemaOf(c *conn) ([]object, error) {
 }
 
 // schemaOfOurs returns the schema that schema.sql creates.
-func schemaOfOurs() ([]object, error) {
+var schemaOfOurs = sync.OnceValues(func() ([]object, error) {
 	c, err := newConn(":memory:")
 	if err != nil {
 		return nil, err
@@ -112,7 +127,7 @@ func schemaOfOurs() ([]object, error) {
 		return nil, err
 	}
 	return schemaOf(c)
-}
+})
 
 // difference describes the first object that is in only one of the schemas.
 func difference(theirs, ours []object) string {
