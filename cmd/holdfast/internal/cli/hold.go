@@ -32,7 +32,7 @@ func (a *app) holdCommand() *cobra.Command {
 		Long: `Hold takes the lock NAME for you, without a process. It ends after DURATION, with holdfast
 release NAME by the same user on this host, or with holdfast break NAME by anyone. Others see
 that a person holds it, until when, and why. DURATION may be up to 30 days on most stores, and
-5 minutes on a quorum.
+5 minutes on a quorum. A reboot ends all locks in a file.
 
 The exit status is 0, or
    75  another client, or you, have the lock
