@@ -35,6 +35,12 @@
 // makes two holders or a lock that never ends. Linux and macOS have such a clock; on other
 // systems Open fails with driver.ErrUnsupported.
 //
+// A container of systemd-nspawn or LXC has a boot ID of its own. If it shares a file with processes
+// outside it, each side takes leases of the other for those of an earlier boot. On Linux Open returns
+// driver.ErrInvalid while an engine has the file open under another boot ID. It does not notice
+// leases of programs that have ended, such as a person's hold: such a container needs its own file,
+// or a server.
+//
 // The wall clock has two uses. Fencing tokens follow it, and grow even if it steps back.
 // Records of do-once work, and one-time tokens, survive a reboot: before it the boot-time
 // clock ends them, afterwards the wall clock does. A wall clock that is wrong by an hour
@@ -67,7 +73,8 @@
 // SQLite's write-ahead log. On a network file system, or one shared by several virtual
 // machines, Open fails unless Options.AllowNetwork is set. Only the owner can read and write
 // a new database (mode 0600). To share the locks between users, give the directory and all
-// the files to a group whose members trust each other, or use MakeSystem.
+// the files to a group whose members trust each other, or use MakeSystem. Files that are made
+// again later get the group and the mode of the database.
 //
 // One file has one path. Open refuses a database that has several names (hard links) or is a mount
 // point itself: its other path would have a separate log, without the leases. It refuses a
@@ -91,7 +98,8 @@
 // would run in the processes of others. Each transaction checks the schema again. The directory
 // must not be moved while the store is in use: unlike with other stores, Open does not notice it,
 // because every user could fake the sign. If a program such as sqlite3 is the last to close the
-// database, it deletes the log: MakeSystem makes it again.
+// database, it deletes the log: MakeSystem makes it again. If a program has changed the journal mode,
+// Open refuses the store until root has set it back to WAL; Open of another store does that itself.
 //
 // A backup must go through SQLite: a program that holds an Engine must not
 // open and close the database file itself, since closing it drops SQLite's

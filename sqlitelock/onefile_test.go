@@ -136,6 +136,11 @@ func TestOneFileOneLock(t *testing.T) {
 			check(t, os.Mkdir(filepath.Dir(path), 0o700))
 			return path
 		}, true, true},
+		{"the directory replaced by a file", func(t *testing.T, path string) string {
+			check(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"2"))
+			check(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
+			return path
+		}, true, false},
 		{"the directory moved, by its new name", func(t *testing.T, path string) string {
 			check(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"2"))
 			return filepath.Join(filepath.Dir(path)+"2", filepath.Base(path))
@@ -253,6 +258,22 @@ func TestUsableAfterTheLastIsClosed(t *testing.T) {
 		drivertest.Cycle(t, e, "t")
 		check(t, e.Close())
 	}
+}
+
+// TestOtherBootID: a container may have a boot ID of its own, by which the leases
+// of others would have ended at a reboot. INVARIANT I1.
+func TestOtherBootID(t *testing.T) {
+	if !onefile.CanWitness {
+		t.Log("NOT TRIED: this system has no witnesses")
+		return
+	}
+	path := filepath.Join(t.TempDir(), "locks.db")
+	h := newHost("that of the host")
+	e := h.open(t, path)
+	h.open(t, path)
+	_, err := newSetting(newHost("that of a container").clock()).open(t.Context(), path)
+	wantIs(t, "open with another boot ID", err, driver.ErrInvalid)
+	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
 }
 
 // TestReaderOfOtherFiles checks that a reading connection, which is opened when it is first needed,

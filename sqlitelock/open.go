@@ -140,9 +140,12 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	}
 	e := &engine{
 		path: path, system: s.System, history: s.History, clock: s.clock, added: s.added,
-		bell: bell.Bell{Path: path + onefile.BellSuffix, Exists: s.System}, alarm: bell.Bell{Path: path + onefile.AlarmSuffix, Exists: s.System},
+		bell: bell.Bell{Path: path + onefile.BellSuffix, Database: path}, alarm: bell.Bell{Path: path + onefile.AlarmSuffix, Database: path},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher, brief: brief,
+	}
+	if s.System {
+		e.bell.Database, e.alarm.Database = "", ""
 	}
 	for range readers {
 		e.readers <- nil
@@ -154,8 +157,14 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	return &Engine{e}, nil
 }
 
+// longestPath is the length of the longest path that SQLite opens, in bytes.
+const longestPath = 504
+
 // check fails if the file at path must not be opened.
 func (s setting) check(ctx context.Context, path string) error {
+	if len(path) > longestPath {
+		return fmt.Errorf("%w path: it has %d bytes, and SQLite opens at most %d", driver.ErrInvalid, len(path), longestPath)
+	}
 	kind, err := s.fileSystem(filepath.Dir(path))
 	if err == nil && !s.AllowNetwork && onefile.Remote(kind) { // Diagnose warns if the type is unknown
 		return fmt.Errorf("%w path: %s is on %s, which other hosts may share, and these would not see its locks: "+
@@ -197,6 +206,10 @@ func (e *engine) connect(ctx context.Context) error {
 	if e.files, err = onefile.Hold(e.path, e.system); err != nil {
 		return onefile.PathError(err)
 	}
+	if !e.files.SameBoot(e.clock.bootID) { // INVARIANT I1
+		return fmt.Errorf("%w path: another program has the file open under another boot ID, which a container can have, and neither would see the locks of the other: "+
+			"use a server", driver.ErrInvalid)
+	}
 	if err := e.files.Same(); err != nil { // the text only: another Open may succeed
 		return fmt.Errorf("%w: %s", driver.ErrUnavailable, err.Error())
 	}
@@ -205,11 +218,11 @@ func (e *engine) connect(ctx context.Context) error {
 
 // openReader opens a read-only connection to the files of the engine.
 func (e *engine) openReader() (*conn, error) {
-	c, err := e.newConn(e.dsn("_pragma", "query_only(1)"))
+	c, err := e.newConn(e.dsn("mode", "rw")) // it does not create a deleted database
 	if err != nil {
 		return nil, err
 	}
-	if err = c.execute(`SELECT 1 FROM sqlite_schema`); err == nil { // opens the files
+	if err = c.execute(`PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema`); err == nil { // opens the files
 		err = e.files.Same() // INVARIANT I1: they may have changed since Open
 	}
 	if err != nil {

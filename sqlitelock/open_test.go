@@ -127,6 +127,8 @@ func TestOpenErrors(t *testing.T) {
 	write("odd", "SQLite format 3\x00"+strings.Repeat("\xff", 4096))
 	must(t, plain(t, filepath.Join(dir, "foreign.db")), `CREATE TABLE t (x)`)
 	must(t, plain(t, filepath.Join(dir, "app.db")), `PRAGMA application_id = 1`)
+	long := dir + strings.Repeat("/"+strings.Repeat("x", 200), 3)
+	check(t, os.MkdirAll(long, 0o700))
 	for _, c := range []struct {
 		path string
 		want error
@@ -145,6 +147,7 @@ func TestOpenErrors(t *testing.T) {
 		{"", driver.ErrInvalid},
 		{dir + "/a\x00b", driver.ErrInvalid},
 		{dir + "/" + strings.Repeat("x", 300), driver.ErrInvalid},
+		{long + "/locks.db", driver.ErrInvalid},
 	} {
 		e, err := Open(t.Context(), c.path, nil)
 		wantIs(t, fmt.Sprintf("open %.100q", c.path), err, c.want)
@@ -307,6 +310,32 @@ func TestReplacedBeforeTheCommit(t *testing.T) {
 			t.Errorf("acquire: %+v, %v; want an unknown outcome", reply, err)
 		}
 	}
+}
+
+// TestDeletedDatabaseStaysAway: an engine does not make the file again, which
+// every user of the host could then read.
+func TestDeletedDatabaseStaysAway(t *testing.T) {
+	e := openNew(t)
+	check(t, os.Remove(e.path))
+	for range readers {
+		if e.read(func(reader) error { return nil }) == nil {
+			t.Error("a reader was opened although the file is deleted")
+		}
+	}
+	if _, err := os.Lstat(e.path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the deleted file: %v", err)
+	}
+}
+
+// TestOtherJournal: a program has turned the write-ahead log off.
+func TestOtherJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	e := open(t, path)
+	req := drivertest.Request("t", time.Hour)
+	drivertest.Granted(t, e, req)
+	check(t, e.Close())
+	must(t, plain(t, path), `PRAGMA journal_mode = DELETE`)
+	drivertest.Held(t, open(t, path), drivertest.Request("t", time.Minute))
 }
 
 func TestOpenGivesUp(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // asNobody runs f as a user to whom file permissions apply. If the test runs as root, only the
@@ -124,4 +126,34 @@ func TestTrapsInSharedDirectories(t *testing.T) {
 			wantIs(t, "open beside "+suffix+" of another user", err, driver.ErrPermission)
 		})
 	}
+}
+
+// TestNewBellIsForTheSameUsers: a bell that was deleted is made again for the
+// users of the database, whatever the umask and whoever makes it.
+func TestNewBellIsForTheSameUsers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	defer unix.Umask(unix.Umask(0o777))
+	made := func(mode os.FileMode, owner int) {
+		t.Helper()
+		e := open(t, path)
+		e.bell.Ring([]lockinfo.LeaseID{"x"})
+		check(t, e.Close())
+		for _, suffix := range []string{"", "-bell", "-alarm"} {
+			info, err := os.Lstat(path + suffix)
+			check(t, err)
+			if info.Mode() != mode || onefile.OwnerOf(info) != owner {
+				t.Errorf("%s has mode %s and owner %d, want %s and %d", info.Name(), info.Mode(), onefile.OwnerOf(info), mode, owner)
+			}
+		}
+	}
+	owner := os.Geteuid()
+	made(0o600, owner)
+	if owner == 0 {
+		owner = 65534
+		check(t, os.Chown(path, owner, owner))
+	}
+	check(t, os.Chmod(path, 0o660))
+	check(t, os.Remove(path+"-bell"))
+	check(t, os.Remove(path+"-alarm"))
+	made(0o660, owner)
 }

@@ -37,18 +37,16 @@ func (e *engine) prepareDatabase(ctx context.Context) error {
 	if e.system {
 		return e.patient(ctx, func() error { return e.checkOurs() })
 	}
-	var number int
-	err := e.patient(ctx, func() (err error) {
-		number, err = checkSchema(e.conn)
+	err := e.patient(ctx, func() error {
+		_, err := checkSchema(e.conn)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if number == 0 {
-		if err := e.patient(ctx, func() error { return setWAL(e.conn) }); err != nil {
-			return err
-		}
+	// An existing database has lost the log if another program has changed its journal mode.
+	if err := e.patient(ctx, func() error { return setWAL(e.conn) }); err != nil {
+		return err
 	}
 	return e.createSchema(ctx)
 }

@@ -3,6 +3,7 @@ package sqlitelock
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -159,23 +160,27 @@ func TestSweepOfRecords(t *testing.T) {
 // expired by the wall clock.
 func TestSweepAfterReboot(t *testing.T) {
 	const many = 70
-	e := openOn(t, newHost("m"))
-	litter(t, e, many)
+	path := filepath.Join(t.TempDir(), "locks.db")
+	during := func(boot string, do func(t testing.TB, e *Engine, n int), n int) {
+		e := newHost(boot).open(t, path)
+		do(t, e, n)
+		check(t, e.Close())
+	}
+	during("m", litter, many)
 	for _, boot := range []string{"a", "z"} { // sort before and after "m" in the index
-		other := newHost(boot).open(t, e.path)
-		work(t, other, 3)
-		litter(t, e, many)
+		during(boot, work, 3)
+		during("m", litter, many)
 	}
 	h := newHost("z")
-	other := h.open(t, e.path)
-	work(t, other, 4)
+	e := h.open(t, path)
+	work(t, e, 4)
 	conn := plain(t, e.path)
 	l, p, c, r := number(t, conn, leases), number(t, conn, places), number(t, conn, tombstones), number(t, conn, records)
 	if l != 0 || p != 0 || c != 0 || r != many {
 		t.Errorf("%d leases, %d places, %d tombstones and %d records of another boot are left, want the records", l, p, c, r)
 	}
 	h.pass(0, 2*time.Hour)
-	work(t, other, 4)
+	work(t, e, 4)
 	if r := number(t, conn, records); r != 0 {
 		t.Errorf("%d records are left after their retention, want 0", r)
 	}

@@ -5,8 +5,10 @@ package bell
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 
@@ -17,8 +19,8 @@ import (
 // A Bell is a small file with a cell for each lease ID; several may share a cell. A process reads
 // the database only if a cell of one of its own waiters has changed.
 type Bell struct {
-	Path   string
-	Exists bool // only root creates it: see onefile.Maker
+	Path     string
+	Database string // "" if only root creates the bell: see onefile.Maker
 }
 
 const (
@@ -29,22 +31,22 @@ const (
 // Content is the content of a bell. Its values have no meaning; only changes of a cell count.
 type Content [cells * cellSize]byte
 
-// Make creates the file if it is missing, for its owner only, and fails if the caller
-// cannot write it.
+// Make creates the file if it is missing, and fails if the caller cannot write it.
 func (b Bell) Make() error {
-	f, err := onefile.OpenOwn(b.Path, os.O_RDWR|b.create())
+	f, err := b.open(os.O_RDWR)
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// create returns the flag that creates a missing bell.
-func (b Bell) create() int {
-	if b.Exists {
-		return 0
+// open opens the file, and creates a missing one for the users of the database.
+func (b Bell) open(flag int) (*os.File, error) {
+	f, err := onefile.OpenOwn(b.Path, flag)
+	if b.Database != "" && errors.Is(err, fs.ErrNotExist) {
+		return onefile.CreateBeside(b.Database, b.Path, flag)
 	}
-	return os.O_CREATE
+	return f, err
 }
 
 // Ring wakes the waiters with these lease IDs in other processes. It returns no error, because
@@ -55,7 +57,7 @@ func (b Bell) Ring(ids []lockinfo.LeaseID) {
 	if len(ids) == 0 {
 		return
 	}
-	f, err := onefile.OpenOwn(b.Path, os.O_WRONLY|b.create())
+	f, err := b.open(os.O_WRONLY)
 	if err != nil {
 		return
 	}

@@ -202,7 +202,7 @@ func (f *Files) Same() error {
 	for i, suffix := range [3]string{"", LogSuffix, MemorySuffix} {
 		info, err := os.Lstat(path + suffix)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			return OtherFileError{what: path + suffix + " was deleted or moved"}
 		case err != nil:
 			return err
@@ -279,6 +279,27 @@ func OpenOwn(path string, flag int) (*os.File, error) {
 		_ = f.Close()
 		return nil, err
 	}
+	return f, nil
+}
+
+// CreateBeside creates a file with the owner, the group and the mode of the database, as far as this
+// user can, so that the users of a shared database share the file too. Without a database only this
+// user can use it. If another process creates the file first, CreateBeside opens that one.
+func CreateBeside(database, path string, flag int) (*os.File, error) {
+	f, err := OpenOwn(path, flag|os.O_CREATE|os.O_EXCL)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return OpenOwn(path, flag)
+	case err != nil:
+		return nil, err
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Lstat(database); err == nil && info.Mode().IsRegular() {
+		mode = info.Mode().Perm()
+		_ = f.Chown(-1, GroupOf(info))
+		_ = f.Chown(OwnerOf(info), -1) // only root can
+	}
+	_ = f.Chmod(mode) // the umask does not count
 	return f, nil
 }
 

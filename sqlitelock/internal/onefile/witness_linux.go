@@ -101,6 +101,22 @@ func locked(d *os.File, from, to int64) bool {
 	return unix.FcntlFlock(d.Fd(), unix.F_OFD_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
 }
 
+// SameBoot shows other processes the boot ID of this one. It reports false if another engine has the
+// file open under a different boot ID: that of a container can differ from that of its host, and each
+// side would take the leases of the other for those of an earlier boot. INVARIANT I1.
+func (f *Files) SameBoot(id string) bool {
+	if len(f.witness) == 0 {
+		return true
+	}
+	base := bytesOf(filepath.Base(f.path) + "/boot")
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id)
+	at := base + byteOf(h.Sum64())
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Start: at, Len: 1}
+	_ = unix.FcntlFlock(f.witness[0].Fd(), unix.F_OFD_SETLK, &lock)
+	return !locked(f.witness[0], base, at) && !locked(f.witness[0], at+1, base+1<<inodeBits)
+}
+
 // waitByte returns the byte of the directory that engines lock while they wait for the
 // write lock of the database at path.
 func waitByte(path string) int64 { return bytesOf(filepath.Base(path) + "/waits") }

@@ -17,6 +17,9 @@ func witnesses(string, uint64, bool) (same, other bool) { return false, false }
 
 func (*Files) Wait(bool) {}
 
+// SameBoot returns true: this system cannot show it.
+func (*Files) SameBoot(string) bool { return true }
+
 // OthersWait returns false: this system cannot show it.
 func (*Files) OthersWait() bool { return false }
 
