@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestLossesAfterForeignReleases: an engine that has released leases of other engines still listens
-// for losses of its own.
+// TestLossesAfterForeignReleases checks that an engine that has released leases of other engines
+// still listens for losses of its own.
 func TestLossesAfterForeignReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l driver.Losses

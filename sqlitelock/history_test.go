@@ -279,8 +279,8 @@ func TestFeedAfterAQuietDay(t *testing.T) {
 	drivertest.Eventually(t, "the feed goes on", func() bool { return len(heard) == 2 })
 }
 
-// TestFeedOfOtherFiles: a feed marks a gap when its file is deleted, and when the file is there again,
-// with an older database in it.
+// TestFeedOfOtherFiles checks that a feed marks a gap when its file is deleted, when the file is
+// back, and when an older database was restored.
 func TestFeedOfOtherFiles(t *testing.T) {
 	e := remembering(openNew(t))
 	drivertest.Cycle(t, e, "a")

@@ -260,8 +260,8 @@ func TestUsableAfterTheLastIsClosed(t *testing.T) {
 	}
 }
 
-// TestOtherBootID: a container may have a boot ID of its own, by which the leases
-// of others would have ended at a reboot. INVARIANT I1.
+// TestOtherBootID checks that a container with a boot ID of its own cannot open a file in use: it
+// would take the leases of others for those of an earlier boot. INVARIANT I1.
 func TestOtherBootID(t *testing.T) {
 	if !onefile.CanWitness {
 		t.Log("NOT TRIED: this system has no witnesses")

@@ -312,8 +312,8 @@ func TestReplacedBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// TestDeletedDatabaseStaysAway: an engine does not make the file again, which
-// every user of the host could then read.
+// TestDeletedDatabaseStaysAway checks that an engine does not create a deleted database again, which
+// every user of the host could read.
 func TestDeletedDatabaseStaysAway(t *testing.T) {
 	e := openNew(t)
 	check(t, os.Remove(e.path))
@@ -327,7 +327,7 @@ func TestDeletedDatabaseStaysAway(t *testing.T) {
 	}
 }
 
-// TestOtherJournal: a program has turned the write-ahead log off.
+// TestOtherJournal checks that Open turns the write-ahead log on again after a program has turned it off.
 func TestOtherJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	e := open(t, path)

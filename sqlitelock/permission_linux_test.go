@@ -128,8 +128,8 @@ func TestTrapsInSharedDirectories(t *testing.T) {
 	}
 }
 
-// TestNewBellIsForTheSameUsers: a bell that was deleted is made again for the
-// users of the database, whatever the umask and whoever makes it.
+// TestNewBellIsForTheSameUsers checks that a deleted bell is created again for the users of the
+// database, with any umask and by any user.
 func TestNewBellIsForTheSameUsers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	defer unix.Umask(unix.Umask(0o777))

@@ -171,8 +171,8 @@ func TestSchemaAlteredWhileOpen(t *testing.T) {
 	refuses("a view", `ALTER TABLE token RENAME TO hidden; CREATE VIEW token AS SELECT * FROM hidden`)
 }
 
-// TestSchemaAlteredInSecret: a member sets SQLite's count of changes of the schema back, so that a
-// connection cannot see that it has loaded what the member has made.
+// TestSchemaAlteredInSecret checks that a member cannot hide a change of the schema by setting
+// SQLite's count of such changes back.
 func TestSchemaAlteredInSecret(t *testing.T) {
 	if !needsRoot(t) {
 		return
