@@ -36,7 +36,7 @@
 // systems Open fails with driver.ErrUnsupported.
 //
 // A container of systemd-nspawn or LXC has a boot ID of its own. If it shares a file with processes
-// outside it, each side takes leases of the other for those of an earlier boot. On Linux Open returns
+// outside it, each side treats leases of the other as leases of an earlier boot. On Linux Open returns
 // driver.ErrInvalid while an engine has the file open under another boot ID. It does not notice
 // leases of programs that have ended, such as a person's hold: such a container needs its own file,
 // or a server.

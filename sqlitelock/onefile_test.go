@@ -260,18 +260,18 @@ func TestUsableAfterTheLastIsClosed(t *testing.T) {
 	}
 }
 
-// TestOtherBootID checks that a container with a boot ID of its own cannot open a file in use: it
-// would take the leases of others for those of an earlier boot. INVARIANT I1.
+// TestOtherBootID checks that a container with its own boot ID cannot open a file in use: it would
+// treat the leases of others as leases of an earlier boot. INVARIANT I1.
 func TestOtherBootID(t *testing.T) {
 	if !onefile.CanWitness {
 		t.Log("NOT TRIED: this system has no witnesses")
 		return
 	}
 	path := filepath.Join(t.TempDir(), "locks.db")
-	h := newHost("that of the host")
+	h := newHost("of the host")
 	e := h.open(t, path)
 	h.open(t, path)
-	_, err := newSetting(newHost("that of a container").clock()).open(t.Context(), path)
+	_, err := newSetting(newHost("of a container").clock()).open(t.Context(), path)
 	wantIs(t, "open with another boot ID", err, driver.ErrInvalid)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
 }

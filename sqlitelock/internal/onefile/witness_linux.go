@@ -102,8 +102,8 @@ func locked(d *os.File, from, to int64) bool {
 }
 
 // SameBoot shows other processes the boot ID of this one. It reports false if another engine has the
-// file open under a different boot ID: that of a container can differ from that of its host, and each
-// side would take the leases of the other for those of an earlier boot. INVARIANT I1.
+// file open under a different boot ID. A container can have its own boot ID, and would treat leases
+// from outside it as leases of an earlier boot. INVARIANT I1.
 func (f *Files) SameBoot(id string) bool {
 	if len(f.witness) == 0 {
 		return true
