@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -31,6 +32,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		l.endContext()
 		err := l.endRelease(ctx, nil)
 		f.turn <- turn{lease: next} // only now, when this turn has ended
+		runtime.Gosched()           // the next holder goes first
 		return err
 	}
 	if !l.beginRelease(now) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -218,6 +219,7 @@ func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 		}
 		if all.message != "" {
 			e.store.inbox.message(e.store.inbox.channel, all.message)
+			runtime.Gosched() // the new holder goes first
 		}
 		switch {
 		case err != nil && all.ended:
