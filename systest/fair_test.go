@@ -142,8 +142,10 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	if n := s.calls(t, "subscribe"); n < processes || n > processes+1 {
 		t.Errorf("%d subscriptions were made by %d processes", n, processes)
 	}
-	if most > 3*usual {
-		t.Errorf("%d others were served before somebody's next turn, want at most three times the usual %d", most, usual)
+	// A worker that waits for a core comes late to the queue, above all under the race detector,
+	// which runs goroutines in a random order.
+	if most > 5*usual {
+		t.Errorf("%d others were served before somebody's next turn, want at most five times the usual %d", most, usual)
 	}
 	even = longest <= 3*median && index >= 0.98 || paused > median/4
 	if even {
