@@ -84,8 +84,11 @@ func (l *Losses) Granted(n int, listen func()) {
 
 // Ended notes that a lease was released. It may be a lease that another engine was granted.
 func (l *Losses) Ended() {
-	if l.held.Add(-1) < 0 {
-		l.held.Store(0)
+	for {
+		n := l.held.Load()
+		if n == 0 || l.held.CompareAndSwap(n, n-1) {
+			return
+		}
 	}
 }
 
