@@ -56,8 +56,12 @@ func (e *engine) chosen() *server {
 	best, soonest := at, int64(math.MaxInt64)
 	for i := range e.servers {
 		next := (int(at) + i) % len(e.servers)
-		if until := max(now, e.servers[next].avoided.Load()); until < soonest {
+		until := e.servers[next].avoided.Load()
+		if until < soonest {
 			best, soonest = int64(next), until
+		}
+		if until <= now {
+			break
 		}
 	}
 	if best != at && e.current.CompareAndSwap(at, best) {

@@ -18,16 +18,17 @@ const listPatience = 10 * time.Second
 
 // List waits until c may have another list. The list counts until leave.
 func (l *Limits) List(ctx context.Context, c *caller.Caller) (leave func(), err error) {
-	gone, err := l.enter(c, "lists", math.MaxInt, func(a *account) *int { return &a.lists })
+	var turns chan struct{}
+	gone, err := l.enter(c, "lists", math.MaxInt, func(a *account) *int {
+		if a.turns == nil {
+			a.turns = make(chan struct{}, ListsAtOnce)
+		}
+		turns = a.turns
+		return &a.lists
+	})
 	if err != nil {
 		return nil, err
 	}
-	a, closed := l.open(c)
-	if a.turns == nil {
-		a.turns = make(chan struct{}, ListsAtOnce)
-	}
-	turns := a.turns
-	closed()
 	select {
 	case turns <- struct{}{}:
 		return func() {
