@@ -70,14 +70,6 @@ func (e *engine) follow(f *follower) {
 	}
 }
 
-// readCurrent is read, and fails if other processes use different files. INVARIANT I1.
-func (e *engine) readCurrent(do func(r reader) error) error {
-	if err := e.files.Same(); err != nil {
-		return err
-	}
-	return e.read(do)
-}
-
 // begin sends a gap event to the listeners once the number of the last event is known. Later events
 // are delivered.
 func (f *follower) begin(known bool) {

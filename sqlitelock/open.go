@@ -138,14 +138,15 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	if err != nil {
 		return nil, onefile.PathError(err)
 	}
+	database := path
+	if s.System {
+		database = "" // only root creates its bells
+	}
 	e := &engine{
 		path: path, system: s.System, history: s.History, clock: s.clock, added: s.added,
-		bell: bell.Bell{Path: path + onefile.BellSuffix, Database: path}, alarm: bell.Bell{Path: path + onefile.AlarmSuffix, Database: path},
+		bell: bell.Bell{Path: path + onefile.BellSuffix, Database: database}, alarm: bell.Bell{Path: path + onefile.AlarmSuffix, Database: database},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher, brief: brief,
-	}
-	if s.System {
-		e.bell.Database, e.alarm.Database = "", ""
 	}
 	for range readers {
 		e.readers <- nil

@@ -135,11 +135,15 @@ func (e *engine) query(ctx context.Context, do func(r reader) error) error {
 		return err
 	}
 	defer e.users.Done()
-	err := e.files.Same()
-	if err == nil {
-		err = e.patient(ctx, func() error { return e.read(do) })
+	return refused(e.patient(ctx, func() error { return e.readCurrent(do) }))
+}
+
+// readCurrent is read, and fails if other processes use different files. INVARIANT I1.
+func (e *engine) readCurrent(do func(r reader) error) error {
+	if err := e.files.Same(); err != nil {
+		return err
 	}
-	return refused(err)
+	return e.read(do)
 }
 
 // read runs do with a read-only connection.
