@@ -190,26 +190,21 @@ func (l *Lease) Verify(ctx context.Context) error {
 	if !l.beginVerify() {
 		return opError("verify", l.name, l.lostError())
 	}
-	lost, err := l.verify(ctx)
+	request, cancel := l.client.requestContext(ctx)
+	defer cancel()
+	// Unlike Inspect, an Extend names one lease ID, and does not make the store show the IDs of
+	// other leases.
+	err := l.client.engine.Extend(request, []driver.ExtendRequest{{Name: l.name, LeaseID: l.id, TTL: MinTTL}})[0]
 	l.endVerify()
 	switch {
-	case lost:
+	case isLost(err): // before Harmless, whose error may wrap the loss of another lease, which has ended ctx
 		err = l.gone(ctx)
-	case err == nil:
+	case err != nil:
+		err = ask.Harmless(request, err)
+	default:
 		err = l.lostMeanwhile()
 	}
 	return opError("verify", l.name, err)
-}
-
-// verify sends the request, and reports whether the store does not have the lease. Unlike Inspect,
-// an Extend names one lease ID, and does not make the store show the IDs of other leases. The error
-// may also wrap the loss of another lease, which has ended ctx.
-func (l *Lease) verify(ctx context.Context) (lost bool, err error) {
-	ctx, cancel := l.client.requestContext(ctx)
-	defer cancel()
-	req := driver.ExtendRequest{Name: l.name, LeaseID: l.id, TTL: MinTTL}
-	err = l.client.engine.Extend(ctx, []driver.ExtendRequest{req})[0]
-	return isLost(err), ask.Harmless(ctx, err)
 }
 
 // beginVerify notes that the request is about to be sent. It returns false if the lease has
