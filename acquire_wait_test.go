@@ -362,22 +362,6 @@ func TestOnWaitPanics(t *testing.T) {
 	})
 }
 
-// TestOnWaitOfAllPanics checks that no lease remains if the callback panics while AcquireAll waits.
-func TestOnWaitOfAllPanics(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		defer foreign(t, engine, "b", time.Hour)()
-		opts := &holdfast.AcquireOptions{OnWait: func(holdfast.WaitState) { panic("the screen is gone") }}
-		func() {
-			defer func() {
-				r := recover()
-				expect(t, r == "the screen is gone", "recovered %v", r)
-			}()
-			_, _ = c.AcquireAll(t.Context(), []string{"a", "b"}, opts)
-		}()
-		nothingLeft(t, engine, "a")
-	})
-}
-
 // TestOnWaitIsSlow checks that the place is kept while OnWait runs, and that a lock granted
 // meanwhile leads to a valid lease.
 func TestOnWaitIsSlow(t *testing.T) {

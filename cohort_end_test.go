@@ -52,21 +52,6 @@ func TestCohortBroken(t *testing.T) {
 	}
 }
 
-// TestCohortLeaderLosesAnotherLease checks that the others keep their place when the loss of
-// another lease ends their leader's context, and that only the leader gets that error.
-func TestCohortLeaderLosesAnotherLease(t *testing.T) {
-	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		free := foreign(t, engine, "a", time.Hour)
-		outer := mustAcquire(t, c, "outer", &holdfast.AcquireOptions{MaxHold: time.Minute})
-		leader := enqueue(outer.Context(), c, "a", nil)
-		waiting := queueUp(c, 1, nil)
-		wantErr(t, ended(t, leader).err, holdfast.ErrMaxHold)
-		free()
-		release(t, soon(t, waiting[0]))
-		_ = outer.Release(t.Context())
-	})
-}
-
 // TestCohortLossDuringHandOn checks that a loss of a turn that is being handed on ends the next
 // turn. If the lease is not named, the client checks the next turn's.
 func TestCohortLossDuringHandOn(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -262,4 +263,28 @@ func (f *attempts) check() {
 			}
 		}
 	}
+}
+
+// TestEveryBeginsTooLate: no run begins if the reply to the record of its beginning comes after the
+// deadline of its lease.
+func TestEveryBeginsTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		stop := d.every(newClient(t, engine, nil), minutely, &holdfast.EveryOptions{TTL: 3 * time.Second}, func(ctx context.Context, run holdfast.EveryRun) error {
+			expect(t, ctx.Err() == nil && run.Lease.Valid(), "a run begins without its lease: %v", context.Cause(ctx))
+			return d.run(0, nil)(ctx, run)
+		})
+		time.Sleep(59 * time.Second)
+		engine.set(fail(errLink, "extend"), func(_ context.Context, op string) error {
+			if op == "complete" {
+				time.Sleep(2800 * time.Millisecond)
+			}
+			return nil
+		})
+		time.Sleep(4 * time.Second)
+		engine.heal()
+		time.Sleep(30 * time.Second)
+		_ = stop()
+		expect(t, len(d.lines) == 1 && strings.HasSuffix(d.lines[0], "run of 00:01:00, attempt 2"), "%q, %v", d.lines, d.failed)
+	})
 }

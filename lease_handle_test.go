@@ -2,12 +2,16 @@ package holdfast_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -100,4 +104,87 @@ func TestHandleOfNoLease(t *testing.T) {
 		text, err := h.MarshalText()
 		expect(t, errors.Is(err, holdfast.ErrInvalid) && text == nil && !strings.Contains(err.Error(), "0123456789"), "%v has the text %q, %v", h, text, err)
 	}
+}
+
+// TestLeave checks that no requests are sent for a lease that was left: not by the keep-alive,
+// Release or Close. The store keeps the lease until its expiry. INVARIANT I9.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		var mu sync.Mutex
+		var events []holdfast.EventKind
+		c := newClient(t, engine, &holdfast.Options{TTL: 30 * time.Second, Observer: func(e holdfast.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, e.Kind)
+		}})
+		l := mustAcquire(t, c, "a", nil)
+		ctx := l.Context()
+		ended := ctx.Done()
+		time.Sleep(3 * time.Second)
+		calls := fmt.Sprint(engine.calls)
+		for range 2 {
+			if handle, err := l.Leave(); err != nil || idOf(t, handle) != l.ID() {
+				t.Error(handle, err)
+			}
+		}
+		<-ended
+		wantErr(t, context.Cause(ctx), holdfast.ErrLeft)
+		wantErr(t, context.Cause(ctx), holdfast.ErrLost)
+		if err := l.Release(t.Context()); err != nil {
+			t.Errorf("Release after Leave: %v", err)
+		}
+		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLeft)
+		l.Heartbeat()
+		wantErr(t, c.Close(), nil)
+		time.Sleep(26 * time.Second)
+		expect(t, !l.Valid() && holders(t, engine.Engine, "a") == 1,
+			"valid %t, and %d leases in the store, want one that is not trusted", l.Valid(), holders(t, engine.Engine, "a"))
+		time.Sleep(2 * time.Second)
+		nothingLeft(t, engine, "a")
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == calls, "requests %s, and %s when it was left", got, calls)
+		got = fmt.Sprint(events)
+		expect(t, got == "[acquired left]", "the Observer heard %s", got)
+	})
+}
+
+// TestLeaveWhatIsOver checks that an ended lease cannot be left.
+func TestLeaveWhatIsOver(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		released := mustAcquire(t, c, "a", nil)
+		released.Release(t.Context())
+		handle, err := released.Leave()
+		wantErr(t, err, holdfast.ErrLost)
+		expect(t, handle == (holdfast.Handle{}), "%v came with the error", handle)
+		lost := mustAcquire(t, c, "b", &holdfast.AcquireOptions{TTL: time.Second, KeepAlive: holdfast.KeepAliveOff})
+		time.Sleep(2 * time.Second)
+		wantErr(t, errOf(lost.Leave()), holdfast.ErrLost)
+		wantErr(t, lost.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// TestLeaveDuringRenewal checks that a renewal that is under way when its lease is left changes
+// nothing.
+func TestLeaveDuringRenewal(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 9 * time.Second})
+		engine.set(delay(2*time.Second), nil)
+		time.Sleep(4 * time.Second) // a renewal was sent at 3 s
+		need(t, engine.count("extend") == 1, "%d renewals", engine.count("extend"))
+		mustLeave(t, l)
+		time.Sleep(time.Hour)
+		expect(t, engine.count("extend") == 1 && !l.Valid(), "%d renewals, want none after it was left; valid %t", engine.count("extend"), l.Valid())
+	})
+}
+
+// TestLeaveInDo checks that work that leaves its lease succeeds.
+func TestLeaveInDo(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	err := c.Do(t.Context(), "a", nil, func(_ context.Context, l *holdfast.Lease) error {
+		_, err := l.Leave()
+		return err
+	})
+	expect(t, err == nil && holders(t, engine, "a") == 1, "Do: %v, %d leases in the store; want the one that was left", err, holders(t, engine, "a"))
 }

@@ -62,7 +62,7 @@ func (t *T) feeds(f *feed, want []lockinfo.HistoryEvent) {
 	}
 }
 
-// feedTells checks the events that t receives of what other does.
+// feedTells checks that the feed of t has an event for each step of other.
 func feedTells(t, other *T) {
 	before := other.take("a", t.units(80))
 	f := t.feed()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -164,8 +165,11 @@ func TestListsAreWhole(t *testing.T) {
 // list fails after a while.
 func TestListsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &blocked{mem.New(nil), make(chan struct{})}
-		_, e := served(t, store)
+		end := make(chan struct{})
+		_, e := served(t, &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+			<-end
+			return send()
+		}})
 		list := func() (last error) {
 			for _, err := range e.List(t.Context(), "") {
 				last = err
@@ -185,20 +189,10 @@ func TestListsWait(t *testing.T) {
 		if err := list(); !errors.Is(err, driver.ErrUnavailable) || time.Since(began) > time.Minute {
 			t.Errorf("one list too many: %v after %s", err, time.Since(began))
 		}
-		close(store.end)
+		close(end)
 		lists.Wait()
 		if err := list(); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	})
-}
-
-// A blocked store lists no lock until the test ends.
-type blocked struct {
-	*mem.Engine
-	end chan struct{}
-}
-
-func (b *blocked) List(context.Context, string) iter.Seq2[lockinfo.LockState, error] {
-	return func(func(lockinfo.LockState, error) bool) { <-b.end }
 }

@@ -3,6 +3,7 @@ package leasedoor_test
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,12 +12,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -219,5 +223,29 @@ func TestCompressedList(t *testing.T) {
 		if refused.Code != http.StatusBadRequest || refused.Header().Get("Content-Encoding") != "" || !strings.Contains(refused.Body.String(), `"invalid"`) {
 			t.Errorf("%d %v %s", refused.Code, refused.Header(), refused.Body)
 		}
+	})
+}
+
+// TestListsInProgress checks that a caller may have few lists of any kind in progress, and that
+// another list fails after a while.
+func TestListsInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		s := open(t, &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, req hook.Request, send func() error) error {
+			if req.Method == "List" {
+				<-end
+			}
+			return send()
+		}})
+		var lists sync.WaitGroup
+		for range 16 {
+			lists.Go(func() { s.do(http.StatusOK, "GET", "/v1/locks", "", nil, nil) })
+		}
+		synctest.Wait()
+		s.refused(http.StatusTooManyRequests, "too-many-lists", "GET", "/v1/locks", "", nil)
+		s.refused(http.StatusTooManyRequests, "too-many-lists", "GET", "/v1/once", "", nil)
+		close(end)
+		lists.Wait()
+		s.do(http.StatusOK, "GET", "/v1/once", "", nil, nil)
 	})
 }

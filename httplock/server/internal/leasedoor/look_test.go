@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -391,33 +390,4 @@ func TestListOfTenThousand(t *testing.T) {
 		best = min(best, ask())
 	}
 	t.Logf("10,000 locks in %s", best)
-}
-
-// A stuck store lists nothing until the test ends.
-type stuck struct {
-	*mem.Engine
-	end chan struct{}
-}
-
-func (s *stuck) List(context.Context, string) iter.Seq2[lockinfo.LockState, error] {
-	return func(func(lockinfo.LockState, error) bool) { <-s.end }
-}
-
-// TestListsInProgress checks that a caller may have few lists of any kind in progress, and that
-// another list fails after a while.
-func TestListsInProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &stuck{mem.New(nil), make(chan struct{})}
-		s := open(t, store)
-		var lists sync.WaitGroup
-		for range 16 {
-			lists.Go(func() { s.do(http.StatusOK, "GET", "/v1/locks", "", nil, nil) })
-		}
-		synctest.Wait()
-		s.refused(http.StatusTooManyRequests, "too-many-lists", "GET", "/v1/locks", "", nil)
-		s.refused(http.StatusTooManyRequests, "too-many-lists", "GET", "/v1/once", "", nil)
-		close(store.end)
-		lists.Wait()
-		s.do(http.StatusOK, "GET", "/v1/once", "", nil, nil)
-	})
 }
