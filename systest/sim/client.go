@@ -33,5 +33,6 @@ func (h *host) open() (*redislock.Engine, func(), error) {
 	return engine, func() {
 		_ = engine.Close() // always nil
 		client.Close()
+		time.Sleep(2 * opts.ConnWriteTimeout) // rueidis may still be making a connection
 	}, nil
 }
