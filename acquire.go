@@ -26,7 +26,7 @@ import (
 // ErrUnavailable if the store does not answer by then or, without a MaxWait, if it has not
 // answered at all for Options.RequestTimeout; ErrDeadlock at once when ctx
 // holds the lock already, or another error of this package. When ctx has ended the
-// error wraps ctx's. It is then also a *HeldError if somebody has
+// error wraps ctx's. It is then also a *HeldError if another holder has
 // the lock, or ErrUnavailable if the store does not answer. In each case no lease is left
 // in the store: a request whose outcome is unknown is cancelled in the background, and Close
 // waits for that.
@@ -41,7 +41,7 @@ func (c *Client) Acquire(ctx context.Context, name string, opts *AcquireOptions)
 	return c.acquire(ctx, name, opts, true)
 }
 
-// TryAcquire is Acquire without waiting: if somebody else has the lock it
+// TryAcquire is Acquire without waiting: if another holder has the lock it
 // returns at once a *HeldError with the holder and the time left. A store that does
 // not answer is ErrUnavailable, after about Options.RequestTimeout at most.
 func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {

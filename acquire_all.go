@@ -31,7 +31,7 @@ func (c *Client) AcquireAll(ctx context.Context, names []string, opts *AcquireOp
 	return c.acquireAll(ctx, names, opts, true)
 }
 
-// TryAcquireAll is AcquireAll without waiting: if somebody else has one of the
+// TryAcquireAll is AcquireAll without waiting: if another holder has one of the
 // locks it returns a *HeldError about that one, and takes none.
 func (c *Client) TryAcquireAll(ctx context.Context, names []string, opts *AcquireOptions) (*Leases, error) {
 	return c.acquireAll(ctx, names, opts, false)

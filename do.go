@@ -13,7 +13,7 @@ import (
 // The context of work ends when ctx does and when the lease is lost, with a
 // cause that is ErrLost; work must then stop. Do returns the error of work. If
 // the lease was lost while work ran, the error is ErrLost as well, even if
-// work returned nil: somebody else may have worked at the same time. It has the reason, too:
+// work returned nil: another holder may have worked at the same time. It has the reason, too:
 // it is ErrMaxHold, ErrStalled, or ErrBroken, a *BrokenError with author and reason, or
 // ErrClosed if Close has released the lease meanwhile. A
 // release that the store does not answer is not an error, because the work
@@ -24,8 +24,8 @@ func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work
 	return err
 }
 
-// TryDo is Do without waiting: work that somebody else does is skipped. If somebody
-// else has the lock it returns at once a *HeldError with the holder and the time left, as
+// TryDo is Do without waiting: it skips work that another holder does. If another
+// holder has the lock it returns at once a *HeldError with the holder and the time left, as
 // TryAcquire does.
 func (c *Client) TryDo(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
 	_, err := call(ctx, c, name, opts, false, withoutValue(work))

@@ -29,8 +29,8 @@ var (
 	// have the lock.
 	ErrLost = driver.ErrLost
 
-	// ErrBroken: somebody took the lock away, see Client.Break. It comes
-	// together with ErrLost, as a *BrokenError.
+	// ErrBroken: an operator or another client has ended the lease, see Client.Break. It
+	// comes together with ErrLost, as a *BrokenError.
 	ErrBroken = driver.ErrBroken
 
 	// ErrUnavailable: the store cannot be reached or refuses to serve. For an

@@ -179,7 +179,7 @@ func (o *EveryOptions) resolve(c *Client) (EveryOptions, error) {
 	case e.StartWithin < 0:
 		return e, fmt.Errorf("%w StartWithin %s: it is negative", ErrInvalid, e.StartWithin)
 	case e.MaxAttempts < 0:
-		return e, fmt.Errorf("%w MaxAttempts %d: it is negative; zero tries again until StartWithin is over", ErrInvalid, e.MaxAttempts)
+		return e, fmt.Errorf("%w MaxAttempts %d: it is negative; zero tries again for StartWithin", ErrInvalid, e.MaxAttempts)
 	case e.ForgetAfter < MinTTL || e.ForgetAfter > MaxRetention:
 		return e, fmt.Errorf("%w ForgetAfter %s: want %s to %s", ErrInvalid, e.ForgetAfter, MinTTL, MaxRetention)
 	}

@@ -62,7 +62,7 @@ func (b *BegunRun) end(now time.Time, err string) {
 
 // silence returns the error of an attempt whose lease has ended without a record of the outcome.
 func (b *BegunRun) silence() string {
-	return fmt.Sprintf("attempt %d ended without a word: its process died, or it lost its lease", b.Attempts)
+	return fmt.Sprintf("attempt %d left no result: its process died, or it lost its lease", b.Attempts)
 }
 
 // MissedRuns are consecutive runs of a schedule that were missed: no replica was there in

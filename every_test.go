@@ -355,7 +355,7 @@ func TestEveryBeginIsNeverConfirmed(t *testing.T) {
 		_ = stop()
 		d.want("00:02:00 run of 00:02:00, attempt 1")
 		s := d.status(client)
-		expect(t, s.Missed == 1 && s.Done == 1 && s.Gaps[0].Err == "attempt 2 ended without a word: its process died, or it lost its lease", "status %+v", s)
+		expect(t, s.Missed == 1 && s.Done == 1 && s.Gaps[0].Err == "attempt 2 left no result: its process died, or it lost its lease", "status %+v", s)
 	})
 }
 

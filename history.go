@@ -28,7 +28,7 @@ const (
 	HistoryReleased   = lockinfo.HistoryReleased   // the holder released it
 	HistoryExpired    = lockinfo.HistoryExpired    // the lease ran out, and a client noticed
 	HistoryLost       = lockinfo.HistoryLost       // the holder released what it had lost
-	HistoryBroken     = lockinfo.HistoryBroken     // somebody took it away
+	HistoryBroken     = lockinfo.HistoryBroken     // an operator or another client ended the lease
 	HistoryQueued     = lockinfo.HistoryQueued     // a client began to wait
 	HistoryGaveUp     = lockinfo.HistoryGaveUp     // a waiter left without the lock
 	HistoryCompleted  = lockinfo.HistoryCompleted  // do-once work is done

@@ -49,8 +49,8 @@ func (c *Client) inspect(ctx context.Context, name string) (LockState, error) {
 	return lock, ask.Harmless(ctx, err)
 }
 
-// List yields the locks whose names begin with prefix and that somebody
-// holds, in no particular order; all of them if prefix is empty. A lock that is
+// List yields the locks whose names begin with prefix and that are
+// held, in no particular order; all of them if prefix is empty. A lock that is
 // taken or released meanwhile may be among them or not. An error ends the
 // sequence; it wraps ErrUnsupported if the engine cannot list. Only ctx
 // bounds how long it takes.

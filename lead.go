@@ -44,7 +44,7 @@ const (
 // the lock of that name. It does so again and again, until fn returns nil or ctx ends.
 //
 // The context of fn ends when ctx does, and when the lead is lost, with a cause that is
-// ErrLost. fn must then stop: somebody else may lead from the deadline of its lease on.
+// ErrLost. fn must then stop: another candidate may lead from the deadline of its lease on.
 // When fn has returned the lock is released, and the next candidate has it at once;
 // it is never released before.
 //

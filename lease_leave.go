@@ -15,7 +15,7 @@ var errLeft = fmt.Errorf("%w: %w", ErrLost, ErrLeft)
 // adopt it by the Handle: see Client.Adopt. Context ends, with a cause that is
 // ErrLeft, and from now on nothing is sent for the lease: no renewal, and no release
 // by Release, which then returns nil, or by Client.Close. A renewal that is under way
-// may still lengthen it. Unless somebody adopts it, it lasts until its expiry.
+// may still lengthen it. Unless a process adopts it, it lasts until its expiry.
 //
 // A lease that was handed over by another holder has only a few seconds at first;
 // see AcquireOptions.WholeTTL. The work under the lease must have stopped before, or

@@ -36,7 +36,7 @@ type OnceOptions struct {
 	// ten years. Default: 24 hours.
 	Retention time.Duration
 
-	// Await is how long Once waits while somebody else works, for the result or, if
+	// Await is how long Once waits while another client works, for the result or, if
 	// that work fails, for the turn to do it. If that takes longer, or with zero at
 	// once, it returns ErrInProgress. Forever waits until the context ends. However
 	// short it is, the first request may take Options.RequestTimeout.

@@ -197,7 +197,7 @@ func ExampleRecords_Once() {
 		case holdfast.OnceInProgress:
 			fmt.Println("in progress by", record.Holder)
 		case holdfast.OnceAbsent:
-			fmt.Println("nobody has done it, or it was forgotten")
+			fmt.Println("it was not done, or it was forgotten")
 		}
 	}
 	show()
@@ -207,10 +207,10 @@ func ExampleRecords_Once() {
 	fmt.Println(found, err)
 	show()
 	// Output:
-	// nobody has done it, or it was forgotten
+	// it was not done, or it was forgotten
 	// done: message 7, kept for 24h0m0s, <nil>
 	// true <nil>
-	// nobody has done it, or it was forgotten
+	// it was not done, or it was forgotten
 }
 
 func ExampleRecords_List() {

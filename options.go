@@ -143,7 +143,7 @@ type AcquireOptions struct {
 	Labels map[string]string
 
 	// OnWait receives the state of the wait, to be shown to people: when an acquire begins
-	// to wait, because somebody has the lock or the store does not answer, and at each
+	// to wait, because another holder has the lock or the store does not answer, and at each
 	// change of the state, except of its times. It is not called when the wait ends, nor
 	// by TryAcquire. It runs on the goroutine that acquires: the acquire keeps its place
 	// during a call, but does not notice a grant, and may have to request the lock again.

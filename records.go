@@ -24,7 +24,7 @@ type OnceState int
 
 const (
 	OnceAbsent     OnceState = iota // it was not done, or its result was forgotten
-	OnceInProgress                  // somebody does it
+	OnceInProgress                  // a client does it
 	OnceDone                        // it is done, and its result is kept
 	OnceScheduled                   // it is the name of a schedule; see Every
 )

@@ -89,6 +89,6 @@ func CheckBreak(author, reason string) error {
 	return checkText("reason", reason, MaxReason)
 }
 
-// ErrBroken: somebody took the lock away. It comes together with ErrLost, as
+// ErrBroken: an operator or another client has ended the lease. It comes together with ErrLost, as
 // a *BrokenError.
 var ErrBroken = sentinel.ErrBroken
