@@ -59,9 +59,9 @@ test:
 #
 # Tests that start servers and measure time can fail because a machine is slow. TWICE runs a
 # test that failed once more, alone; it prints both results. A second failure, a data race or
-# a fourth test that fails is final.
+# more than ten failures, a subtest and its parent counting as two, are final.
 TWICE = $(GO) run gotest.tools/gotestsum@v1.13.0 --format standard-quiet \
-	--rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+	--rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-abort-on-data-race
 
 test-all: deps
 	$(TWICE) --packages="$$($(GO) list work | grep -vE '/(systest|cmd/holdfast)$$' | tr '\n' ' ')" -- -race -p 2 -timeout 25m
