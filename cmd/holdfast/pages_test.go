@@ -353,7 +353,7 @@ func TestServerPage(t *testing.T) {
 			ran++
 			address := freeAddress(t)
 			script := strings.NewReplacer("127.0.0.1:7420", address, "bin/holdfast serve", "holdfast serve --listen "+address, "holdfast serve", "holdfast serve --listen "+address,
-				"redis://redis.internal:6379", sqlite(t), "curl ", "curl --silent --retry 9 --retry-connrefused ").Replace(b.Text)
+				"redis://redis.internal:6379", sqlite(t), "curl ", "curl --silent ").Replace(b.Text)
 			cmd := exec.Command("sh", "-c", script+"kill $!; wait")
 			cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+sqlite(t))
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"fencing_token":`) {

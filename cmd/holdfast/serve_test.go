@@ -205,7 +205,7 @@ func TestServeIsNotReady(t *testing.T) {
 	redis.Stop()
 	began := time.Now()
 	eventually(t, "it is not ready", func() bool { status, _ := s.get("/readyz"); return status == 503 })
-	if _, body := s.get("/readyz"); !strings.Contains(body, `"code":"unavailable"`) || strings.Contains(body, redis.URL) {
+	if _, body := s.get("/readyz"); !strings.Contains(body, `"code":"store-unavailable"`) || strings.Contains(body, redis.URL) {
 		t.Errorf("after %s: %s", time.Since(began), body)
 	}
 	if status, _ := s.get("/healthz"); status != 200 {

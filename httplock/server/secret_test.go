@@ -149,7 +149,7 @@ func TestLimitsAreKept(t *testing.T) {
 
 // TestKeptIsBounded checks that the bytes that one caller keeps in the store have a bound for both
 // interfaces together, which other callers do not share. Work is refused before it begins, not when
-// it completes.
+// it completes, and the result of done work is replayed.
 func TestKeptIsBounded(t *testing.T) {
 	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Limits: server.Limits{Kept: 6000}})
 	site := &site{Handler: s}
@@ -169,7 +169,7 @@ func TestKeptIsBounded(t *testing.T) {
 	var id struct {
 		LeaseID string `json:"lease_id"`
 	}
-	w := send("ci", "/v1/once/ci%2Frun", `{"ttl_ms":60000}`)
+	w := send("ci", "/v1/once/ci%2Frun", `{"ttl_ms":60000,"fingerprint":"one"}`)
 	if err := json.Unmarshal(w.Body.Bytes(), &id); err != nil {
 		t.Fatal(err, w.Body)
 	}
@@ -187,6 +187,12 @@ func TestKeptIsBounded(t *testing.T) {
 	r := site.request(t.Context(), "ci", http.MethodPut, "/v1/once/ci%2Frun/result", `{"lease_id":"`+id.LeaseID+`","result":"`+payload+`","retention_ms":60000}`)
 	want(site.send(r), http.StatusNoContent) // the work is done
 	wantProblem(t, send("ci", "/v1/once/ci%2Fnext", `{"ttl_ms":60000}`), http.StatusTooManyRequests, "too-much-kept")
+	want(send("ci", "/v1/once/ci%2Frun", `{"fingerprint":"one"}`), http.StatusOK)
+	again := send("ci", "/v1/driver/acquire", `{"name":"ci/run","lease_id":`+other+`,"ttl_ns":60000000000,"once":true,"holder":{}}`)
+	if want(again, http.StatusOK); !strings.Contains(again.Body.String(), `"outcome":"recorded"`) {
+		t.Errorf("done work: %.200s, want Recorded", again.Body)
+	}
+	wantProblem(t, send("ci", "/v1/once/ci%2Frun", `{"fingerprint":"another"}`), http.StatusUnprocessableEntity, "key-reused")
 	wantProblem(t, send("ci", "/v1/driver/acquire", `{"name":"ci/engine","lease_id":`+other+`,"ttl_ns":60000000000,"once":true,"holder":{}}`), http.StatusTooManyRequests, "too-much-kept")
 	want(site.send(site.request(t.Context(), "ci", http.MethodDelete, "/v1/once/ci%2Frun", "")), http.StatusNoContent)
 	want(send("ci", "/v1/once/ci%2Fnext", `{"ttl_ms":60000}`), http.StatusCreated)

@@ -32,7 +32,7 @@ func healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz succeeds if this server can take requests.
 func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
-	p := wire.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Detail: "the store does not answer"}
+	p := wire.Problem{Status: http.StatusServiceUnavailable, Code: "store-unavailable", Detail: "the store does not answer"}
 	err := s.ready(r.Context())
 	switch {
 	case err == nil:

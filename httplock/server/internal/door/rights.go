@@ -42,6 +42,18 @@ func (r *Request) NeedLease(name string) error {
 	return r.Need(caller.Acquire, name)
 }
 
+// Room returns an error if the caller has reached its limit of bytes in the store, so that the result
+// of do-once work would find no room. If the work is done, it returns the record instead.
+func (r *Request) Room(ctx context.Context, name string) (record []byte, err error) {
+	if err = r.House.Limits.Room(r.Caller); err == nil {
+		return nil, nil
+	}
+	if done, found, failed := r.House.Features.Recorder.Recall(ctx, name); found && failed == nil {
+		return done.Data, nil
+	}
+	return nil, err
+}
+
 // A StoreFunc is a Func that sends requests to the store, within the budget of the client's
 // request.
 type StoreFunc func(ctx context.Context, w http.ResponseWriter, r *Request) error

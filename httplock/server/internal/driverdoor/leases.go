@@ -65,8 +65,11 @@ func (v *visit) acquire(req *driver.AcquireRequest) (form.Reply, error) {
 		return form.Reply{}, err
 	}
 	if req.Once {
-		if err := h.Limits.Room(v.Caller); err != nil {
+		switch record, err := v.Room(v.ctx, req.Name); {
+		case err != nil:
 			return form.Reply{}, err
+		case record != nil:
+			return v.routed(driver.AcquireReply{Outcome: driver.Recorded, Record: record}, req.Name), nil
 		}
 	}
 	if err := h.Limits.Leases(v.Caller, req.TTL, limit.Lease(req.Name, req.LeaseID)); err != nil {

@@ -136,7 +136,7 @@ func again(b *driver.Blocker) time.Duration {
 func (a *Attempt) refused(reply driver.AcquireReply) error {
 	switch reply.Outcome {
 	case driver.Recorded:
-		return a.recorded(reply.Record)
+		return a.Recorded(reply.Record)
 	case driver.Spent:
 		return &door.Refusal{
 			Status: http.StatusConflict, Code: "key-spent",

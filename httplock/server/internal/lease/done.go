@@ -15,8 +15,8 @@ type DoneError struct {
 
 func (e *DoneError) Error() string { return "it is done" }
 
-// recorded returns the error that ends a request for do-once work with this record.
-func (a *Attempt) recorded(record []byte) error {
+// Recorded returns the error that ends a request for do-once work with this record.
+func (a *Attempt) Recorded(record []byte) error {
 	header, value, ok := oncerecord.Parse(record)
 	if !ok {
 		return a.Failed(fmt.Errorf("%w: what is kept under this key is not the result of do-once work: take another key", driver.ErrKindMismatch))

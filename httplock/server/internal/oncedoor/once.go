@@ -38,20 +38,19 @@ const (
 // onceBegin answers POST /v1/once/{key} with a lease for the work, or with the result if the
 // work is done, or with a refusal if another client does it. The lease ID follows from the
 // Idempotency-Key, so that a repeat continues the same run.
-func (d *desk) onceBegin(_ context.Context, w http.ResponseWriter, r *door.Request, key string) error {
-	a, err := d.beginOnce(r, key)
-	if err != nil {
-		return err
+func (d *desk) onceBegin(ctx context.Context, w http.ResponseWriter, r *door.Request, key string) error {
+	a, err := d.beginOnce(ctx, r, key)
+	if err == nil {
+		err = a.Serve(w)
 	}
-	err = a.Serve(w)
 	if done, ok := errors.AsType[*lease.DoneError](err); ok {
-		return door.Write(w, http.StatusOK, onceDone(a.Req.Name, done.Header.Token, done.Value))
+		return door.Write(w, http.StatusOK, onceDone(key, done.Header.Token, done.Value))
 	}
 	return err
 }
 
 // beginOnce returns the attempt to acquire do-once work.
-func (d *desk) beginOnce(r *door.Request, key string) (*lease.Attempt, error) {
+func (d *desk) beginOnce(ctx context.Context, r *door.Request, key string) (*lease.Attempt, error) {
 	var want wire.OnceRequest
 	if err := r.Read(&want); err != nil {
 		return nil, err
@@ -72,8 +71,11 @@ func (d *desk) beginOnce(r *door.Request, key string) (*lease.Attempt, error) {
 	if d.House.Features.Recorder == nil {
 		return nil, a.Failed(fmt.Errorf("do-once work is %w", driver.ErrUnsupported))
 	}
-	if err := d.House.Limits.Room(r.Caller); err != nil {
+	switch record, err := r.Room(ctx, key); {
+	case err != nil:
 		return nil, err
+	case record != nil:
+		return nil, a.Recorded(record)
 	}
 	return a, a.Admit(caller.Once, lease.ForOnce)
 }
