@@ -168,14 +168,16 @@ func (g *group) each(f func(i int) error) error {
 // updates the counts of the limits.
 func (g *group) settle(err error) {
 	there := slices.ContainsFunc(g.all, func(a *Attempt) bool { return a.seen.there })
+	var left []*Attempt
 	for _, a := range g.all {
 		switch {
 		case err == nil:
 			g.r.House.Limits.Renewed(g.r.Caller, a.counted(), a.Req.TTL)
 		case !a.keyed && (a.doubt || errors.Is(err, context.Canceled)):
-			a.abandon()
+			left = append(left, a)
 		case Definite(err) && !there:
 			g.r.House.Limits.Ended(g.r.Caller, a.counted())
 		}
 	}
+	abandon(left...)
 }

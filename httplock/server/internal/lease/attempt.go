@@ -132,7 +132,7 @@ func (a *Attempt) send(ctx context.Context) (reply driver.AcquireReply, sent tim
 func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(driver.Blocker)) (Grant, error) {
 	g, err := a.waited(ctx, limit, told)
 	if err != nil && !a.keyed && (a.doubt || a.Blocker.Place > 0 && !a.gaveUp) {
-		a.abandon()
+		abandon(a)
 	}
 	limits := a.R.House.Limits
 	switch {

@@ -52,14 +52,22 @@ func (w *waiter) giveUp(ctx context.Context) (handedOver bool, err error) {
 	return handedOver, nil
 }
 
-// abandon cancels an attempt that the client cannot continue.
-func (a *Attempt) abandon() {
-	d, ctx := a.store, context.WithoutCancel(a.R.Context())
+// abandon cancels attempts of one request, which the client cannot continue, one after the other.
+// If the store does not answer, they expire, and count until then.
+func abandon(all ...*Attempt) {
+	if len(all) == 0 {
+		return
+	}
+	r, d := all[0].R, all[0].store
+	ctx := context.WithoutCancel(r.Context())
 	go func() {
-		_ = d.House.Guard(ctx, "cancel", func() { // otherwise it expires, and counts until then
-			err := d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})
-			if err == nil || errors.Is(err, driver.ErrLost) {
-				d.House.Limits.Ended(a.R.Caller, a.counted())
+		_ = r.House.Guard(ctx, "cancel", func() {
+			for _, a := range all {
+				err := d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})
+				if err != nil && !errors.Is(err, driver.ErrLost) {
+					return
+				}
+				r.House.Limits.Ended(r.Caller, a.counted())
 			}
 		})
 	}()

@@ -35,7 +35,7 @@ func (a *Attempt) WaitPatiently() (Grant, error) {
 	defer cancel()
 	g, err := a.Wait(ctx, a.patience(), nil)
 	if err == nil && !a.keyed && a.R.Context().Err() != nil { // the client is gone
-		a.abandon()
+		abandon(a)
 		return g, ask.ContextError(a.R.Context())
 	}
 	return g, err

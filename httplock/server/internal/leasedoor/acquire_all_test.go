@@ -2,14 +2,17 @@ package leasedoor_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -180,5 +183,33 @@ func TestAcquireAllLostReplies(t *testing.T) {
 		<-done
 		synctest.Wait()
 		free(t, engine, "n", "m")
+	})
+}
+
+// TestAcquireAllCancelsInTurn checks that a request for many names whose outcome is unknown has one
+// cancel at a time under way, and sends no other after one without an answer.
+func TestAcquireAllCancelsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most, sent atomic.Int32
+		lost := away(mem.New(nil), "AcquireAll", func() bool { return true }, true)
+		s := open(t, &hook.Engine{Forward: driver.Forward{Engine: lost}, Each: func(ctx context.Context, req hook.Request, send func() error) error {
+			if req.Method != "Release" {
+				return send()
+			}
+			sent.Add(1)
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		req := wire.LeaseRequest{}
+		for i := range holdfast.MaxNames {
+			req.Names = append(req.Names, fmt.Sprint("n", i))
+		}
+		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", "", req)
+		time.Sleep(time.Minute)
+		if most.Load() != 1 || sent.Load() > ask.Tries {
+			t.Errorf("%d cancels, %d of them at once; want those of one name, one at a time", sent.Load(), most.Load())
+		}
 	})
 }
