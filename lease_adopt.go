@@ -123,9 +123,10 @@ func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 	if ahead != nil {
 		return nil, errOvertaken
 	}
-	if c.isClosed() { // Close may not have seen the lease
-		_, _ = l.Leave()
-		return nil, ErrClosed
+	if c.isClosed() {
+		if _, err := l.Leave(); err == nil {
+			return nil, ErrClosed
+		} // otherwise Close has seen the lease, and releases it
 	}
 	a.tellAcquired(l)
 	return l, nil

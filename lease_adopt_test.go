@@ -243,6 +243,25 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 	expect(t, holders(t, engine, "a") == 1, "the lease that was not adopted has ended")
 }
 
+// TestAdoptDuringClose checks that a lease whose adoption fails because the client is being closed is
+// still there.
+func TestAdoptDuringClose(t *testing.T) {
+	for range 500 {
+		engine := newFaulty()
+		handle, opts := left(t, engine.Engine, nil)
+		c, closed := newClient(t, engine, nil), make(chan error, 1)
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "extend" {
+				go func() { closed <- c.Close() }()
+			}
+			return nil
+		})
+		_, err := c.Adopt(t.Context(), handle, opts)
+		must(t, <-closed)
+		expect(t, !errors.Is(err, holdfast.ErrClosed) || holders(t, engine, "a") == 1, "Adopt returned %v, and the lease was released", err)
+	}
+}
+
 // TestReleaseOfAdoptedMeetsZombies checks that a late acquire request of an adopted lease is not
 // granted after its release. The client that adopts cannot know of such requests. INVARIANT I5.
 func TestReleaseOfAdoptedMeetsZombies(t *testing.T) {
