@@ -38,7 +38,7 @@ var errNotReplicated = errors.New("the server has committed the request, and the
 // interrupted returns the error of a request whose context ended before anything was done, or that
 // was undone.
 func interrupted(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), driver.ErrClosed) {
+	if context.Cause(ctx) == driver.ErrClosed { // not the loss of a lease of a closed client, which wraps it
 		return driver.ErrClosed
 	}
 	return fmt.Errorf("%w: the request ended before it was carried out: %w", driver.ErrUnavailable, ctx.Err())

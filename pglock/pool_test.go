@@ -3,6 +3,7 @@ package pglock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -155,12 +156,13 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSilence checks that requests to a stopped server end soon after their contexts, and that
-// Close does not wait for the server.
+// TestSilence checks that requests to a stopped server end soon after their contexts, whose cause may
+// be that another client was closed, and that Close does not wait for the server.
 func TestSilence(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", ""))
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	otherClient := fmt.Errorf("%w: its client is %w", driver.ErrLost, driver.ErrClosed)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, otherClient)
 	defer cancel()
 	began := time.Now()
 	err := e.query(ctx, waiting, `SELECT pg_sleep(60)`, nil, nothing)
