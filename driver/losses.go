@@ -13,14 +13,14 @@ import (
 // A LossTeller is an engine with Capabilities.Losses: it reports leases that ended before their
 // time. That must cost no command, goroutine or connection for each lease.
 type LossTeller interface {
-	// OnLoss registers a function. The engine calls it for each message, until stop is called.
-	// A client registers once, for all its leases. A message may concern leases of other
+	// OnLoss registers a function. The engine calls it for each message that arrives before stop
+	// returns. A client registers once, for all its leases. A message may concern leases of other
 	// clients, and may come late, twice, or never: a holder must not rely on it. An engine may
 	// begin to listen up to LossStart after a grant.
 	//
 	// The function returns soon, and several goroutines may call it at once. The engine must
-	// hold no lock of its own while it calls the function, and must begin no call after stop
-	// has returned. A second stop does nothing.
+	// hold no lock of its own while it calls the function, so a call for an earlier message may
+	// still begin, or be running, when stop returns. A second stop does nothing.
 	OnLoss(told func(Loss)) (stop func())
 }
 
