@@ -131,7 +131,7 @@ func (c *conn) subscriber() *redis.PubSub {
 }
 
 // Dedicate implements rediscore.Conn.
-func (c *conn) Dedicate() rediscore.Session { return &session{store: c} }
+func (c *conn) Dedicate(context.Context) (rediscore.Session, error) { return &session{store: c}, nil }
 
 // Close implements rediscore.Conn. Sessions close their own connections; all others belong to the
 // caller's client.

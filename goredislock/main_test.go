@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // TestMain runs more tests at once than there are processors: they wait for real TTLs most of the
@@ -44,6 +45,16 @@ func engine(t testing.TB, c redis.UniversalClient, opts *Options) *Engine {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	return e
+}
+
+// dedicate returns a session of c.
+func dedicate(t testing.TB, c *conn) rediscore.Session {
+	t.Helper()
+	s, err := c.Dedicate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // do runs a command, written with spaces, that must not fail.

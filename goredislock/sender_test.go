@@ -54,7 +54,7 @@ func TestRequestsAreSentOnce(t *testing.T) {
 				return c.EvalEach(ctx, []rediscore.Call{{SHA: sha, Keys: []string{"other"}}, {SHA: sha, Keys: keys}})[1].Err
 			},
 			"session": func(ctx context.Context) error {
-				s := c.Dedicate()
+				s := dedicate(t, c)
 				defer s.GiveBack()
 				_, err := s.EvalSHA(ctx, sha, keys, nil)
 				return err

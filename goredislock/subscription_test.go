@@ -24,7 +24,7 @@ func TestSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := c.Dedicate()
+		s := dedicate(t, c)
 		messages := make(chan string, 10)
 		broken, err := s.Subscribe(t.Context(), func(channel, message string) { messages <- channel + " " + message }, "a", "b")
 		if err != nil {

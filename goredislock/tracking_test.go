@@ -100,7 +100,7 @@ func TestTrackingWithoutTheRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.Dedicate()
+	s := dedicate(t, c)
 	s.Close()
 	if _, err := s.Track(t.Context(), func([]string) {}); !errors.Is(err, driver.ErrClosed) {
 		t.Errorf("a session that is closed tracks: %v", err)
@@ -118,7 +118,7 @@ func TestOldNewsComesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.Dedicate()
+	s := dedicate(t, c)
 	defer s.Close()
 	var told atomic.Int32
 	if _, err := s.Track(t.Context(), func([]string) { told.Add(1) }); err != nil {

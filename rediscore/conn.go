@@ -38,8 +38,9 @@ type Conn interface {
 	// returns.
 	EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error)
 
-	// Dedicate returns a connection that no other caller uses until it is returned or closed.
-	Dedicate() Session
+	// Dedicate returns a connection that no other caller uses until it is returned or closed. If
+	// the client has none, it waits for one until ctx ends.
+	Dedicate(ctx context.Context) (Session, error)
 
 	// Nodes returns the connected servers by address: all nodes of a Redis Cluster, otherwise one
 	// server.

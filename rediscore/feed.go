@@ -158,7 +158,10 @@ func (v *events) everywhere(p *presence) (missed bool) {
 				continue
 			}
 		}
-		session := node.Dedicate()
+		session, err := node.Dedicate(p.life)
+		if err != nil {
+			continue
+		}
 		broken, err := session.Subscribe(p.life, func(string, string) {}, p.channel)
 		if err != nil { // a node that is down publishes nothing
 			session.Close()

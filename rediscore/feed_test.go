@@ -16,9 +16,9 @@ type crier struct {
 	later func()
 }
 
-func (c *crier) Mode() Mode             { return InCluster }
-func (c *crier) Nodes() map[string]Conn { return map[string]Conn{"a:1": c} }
-func (c *crier) Dedicate() Session      { return &cry{of: c} }
+func (c *crier) Mode() Mode                                { return InCluster }
+func (c *crier) Nodes() map[string]Conn                    { return map[string]Conn{"a:1": c} }
+func (c *crier) Dedicate(context.Context) (Session, error) { return &cry{of: c}, nil }
 
 type cry struct {
 	Session

@@ -41,13 +41,15 @@ func reconnect(life context.Context, conn Conn, listen func(Session) error) {
 	pause := minPause
 	for life.Err() == nil {
 		began := time.Now()
-		session := conn.Dedicate()
-		refused := ServerSays(listen(session)) != ""
-		session.Close()
+		session, err := conn.Dedicate(life)
+		if err == nil {
+			err = listen(session)
+			session.Close()
+		}
 		if time.Since(began) > maxPause {
 			pause = minPause
 		}
-		if refused {
+		if ServerSays(err) != "" {
 			pause = refusedPause
 		}
 		select {

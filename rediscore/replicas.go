@@ -19,7 +19,10 @@ const waitStep = 250 * time.Millisecond
 // acquireReplicated runs the acquire script and then waits for replicas. WAIT counts the writes of
 // its own connection and blocks it, so both use a connection that no other request uses meanwhile.
 func (e *engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
-	session := e.store.conn.Dedicate()
+	session, err := e.store.conn.Dedicate(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	defer func() {
 		if err == nil {
 			session.GiveBack()

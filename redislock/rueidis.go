@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -35,7 +34,24 @@ func callers(client rueidis.Client) rediscore.Conn {
 	return newConn(client, nil)
 }
 
-func (c *conn) Dedicate() rediscore.Session { return &session{of: c.client} }
+// Dedicate implements rediscore.Conn. rueidis waits without a limit for its pool.
+func (c *conn) Dedicate(ctx context.Context) (rediscore.Session, error) {
+	taken := make(chan *session)
+	go func() { // ends when the pool has a connection
+		on, giveBack := c.client.Dedicate()
+		select {
+		case taken <- &session{sender{on}, on, giveBack}:
+		case <-ctx.Done():
+			giveBack()
+		}
+	}()
+	select {
+	case s := <-taken:
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 func (c *conn) Nodes() map[string]rediscore.Conn {
 	nodes := map[string]rediscore.Conn{}
@@ -161,78 +177,22 @@ func endedWithAnother(ctx context.Context, err error) bool {
 	return !errors.As(err, &dial) && (!limited || time.Now().Before(end))
 }
 
-// A session is a dedicated rueidis connection as a rediscore.Session. It takes the connection with
-// its first request, because rueidis waits without a limit for its pool.
+// A session is a dedicated rueidis connection as a rediscore.Session.
 type session struct {
-	of rueidis.Client
-
-	mu       sync.Mutex // guards the rest
-	client   rueidis.DedicatedClient
+	sender
+	on       rueidis.DedicatedClient
 	giveBack func()
-	closed   bool
-}
-
-// take returns the connection. If ctx ends first, the caller must close the session.
-func (s *session) take(ctx context.Context) (rueidis.DedicatedClient, error) {
-	s.mu.Lock()
-	client := s.client
-	s.mu.Unlock()
-	if client != nil {
-		return client, nil
-	}
-	taken := make(chan struct{})
-	go func() { // ends when the pool has a connection
-		client, giveBack := s.of.Dedicate()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closed {
-			giveBack()
-			return
-		}
-		s.client, s.giveBack = client, giveBack
-		close(taken)
-	}()
-	select {
-	case <-taken:
-		return s.client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (s *session) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
-	on, err := s.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return sender{on}.EvalSHA(ctx, sha, keys, args)
-}
-
-func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
-	on, err := s.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return sender{on}.Do(ctx, c)
 }
 
 func (s *session) Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
-	on, err := s.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	broken := on.SetPubSubHooks(rueidis.PubSubHooks{
+	broken := s.on.SetPubSubHooks(rueidis.PubSubHooks{
 		OnMessage: func(m rueidis.PubSubMessage) { told(m.Channel, m.Message) },
 	})
-	return broken, clientError(on.Do(ctx, on.B().Subscribe().Channel(channels...).Build()).Error())
+	return broken, clientError(s.on.Do(ctx, s.on.B().Subscribe().Channel(channels...).Build()).Error())
 }
 
 func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-chan error, error) {
-	on, err := s.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	broken := on.SetOnInvalidations(func(messages []rueidis.RedisMessage) {
+	broken := s.on.SetOnInvalidations(func(messages []rueidis.RedisMessage) {
 		if messages == nil {
 			changed(nil)
 			return
@@ -245,34 +205,16 @@ func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-cha
 		}
 		changed(keys)
 	})
-	return broken, clientError(on.Do(ctx, on.B().ClientTracking().On().Build()).Error())
+	return broken, clientError(s.on.Do(ctx, s.on.B().ClientTracking().On().Build()).Error())
 }
 
 func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (int, error) {
-	on, err := s.take(ctx)
-	if err != nil {
-		return 0, err
-	}
-	n, err := on.Do(ctx, on.B().Wait().Numreplicas(int64(enough)).Timeout(limit.Milliseconds()).Build()).AsInt64()
+	n, err := s.on.Do(ctx, s.on.B().Wait().Numreplicas(int64(enough)).Timeout(limit.Milliseconds()).Build()).AsInt64()
 	return int(n), clientError(err)
 }
 
-func (s *session) GiveBack() {
-	s.end(func() { s.giveBack() })
-}
-
-func (s *session) Close() {
-	s.end(func() { s.client.Close() })
-}
-
-// end calls how for the connection. A connection that arrives later goes back to the pool.
-func (s *session) end(how func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed = true; s.client != nil {
-		how()
-	}
-}
+func (s *session) GiveBack() { s.giveBack() }
+func (s *session) Close()    { s.on.Close() }
 
 // decode returns the server's reply, or its error converted by clientError.
 func decode(r rueidis.RedisResult) (any, error) {

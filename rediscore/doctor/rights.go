@@ -168,8 +168,6 @@ func (s *survey) tryMessages(ctx context.Context) {
 	const loss = "waiting works, by asking now and then, and is slower"
 	who := s.user(ctx)
 	channel := s.store.Keys().Inboxes() + string(lockinfo.NewLeaseID())
-	session := s.first.Dedicate()
-	defer session.Close() // it may still be subscribed
 	came := make(chan struct{}, 1)
 	told := func(string, string) {
 		select {
@@ -186,7 +184,12 @@ func (s *survey) tryMessages(ctx context.Context) {
 			s.found(driver.Warn, "messages", "", "%s failed: %s: %s", command, err, loss)
 		}
 	}
-	if _, err := session.Subscribe(ctx, told, channel); err != nil {
+	session, err := s.first.Dedicate(ctx)
+	if err == nil {
+		defer session.Close() // it may still be subscribed
+		_, err = session.Subscribe(ctx, told, channel)
+	}
+	if err != nil {
 		refused("subscribe", err)
 		return
 	}
