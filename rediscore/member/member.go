@@ -27,8 +27,8 @@ import (
 // other. A name should still be used through only one of them: a waiter in an Engine's queue
 // receives no message when a member ends a lease.
 //
-// The server must be a master of its own, not in a Redis Cluster, and must not have a replica that
-// is another member. It has one key in addition to those in the package's documentation,
+// The server must be a master of its own, not in a Redis Cluster or behind Sentinel, and must not
+// have a replica that is another member. It has one key in addition to those in the package's documentation,
 // Pholdfast:{member}:marker, which records the end of its quarantine. Besides evalsha, eval,
 // exists, get, set, del, pttl, pexpire and time, the user needs the right to info.
 //
@@ -155,8 +155,8 @@ func (m *member) use(e *rediscore.Engine) {
 
 // checkMember returns an error if the store cannot be a member.
 func checkMember(e *rediscore.Engine) error {
-	if e.Store().Conn().Mode() == rediscore.InCluster {
-		return fmt.Errorf("%w member: it is a Redis Cluster, whose masters lose their memory one by one: use servers of their own", driver.ErrInvalid)
+	if e.Store().Conn().Mode() != rediscore.OneServer {
+		return fmt.Errorf("%w member: it is a Redis Cluster or behind Sentinel, where a replica may take over while some clients still use its master: use servers of their own", driver.ErrInvalid)
 	}
 	return nil
 }

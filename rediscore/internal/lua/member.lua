@@ -31,9 +31,11 @@ end
 
 -- memory_id names the memory of the server. Its run ID changes with every start. The second
 -- replication ID changes when a replica is promoted. A server that was a replica may lack leases
--- that it granted before, although its marker came back with the data of its master.
+-- that it granted before, although its marker came back with the data of its master. A master drops
+-- that ID, repl-backlog-ttl after its last replica has left, and lacks nothing because of that.
+-- So without it the name is only the beginning of what it was.
 local function memory_id()
-  return info('server', 'run_id') .. '-' .. info('replication', 'master_replid2')
+  return info('server', 'run_id') .. '-' .. string.gsub(info('replication', 'master_replid2'), '^0+$', '')
 end
 
 -- quarantined returns how many ms of the quarantine remain. If the marker is missing or is of
@@ -45,7 +47,7 @@ local function quarantined(marker, length)
   local latest = now + tonumber(length)
   local by, ends = string.match(redis.call('GET', marker) or '', '^(%S+) (%d+)$')
   ends = tonumber(ends)
-  if by ~= memory or ends > latest then
+  if string.sub(by or '', 1, #memory) ~= memory or ends > latest then
     ends = latest
     redis.call('SET', marker, memory .. ' ' .. num(ends))
   end
