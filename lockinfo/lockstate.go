@@ -35,7 +35,7 @@ type Holding struct {
 }
 
 // Foreign reports whether a client that is not holdfast holds the lock.
-func (h Holding) Foreign() bool { return h.LeaseID == "" && !h.Released }
+func (h Holding) Foreign() bool { return h.Token == 0 && !h.Released }
 
 // A Place is one place in the queue of a LockState.
 type Place struct {

@@ -166,6 +166,11 @@ func (s *site) want(whole bool, names ...string) {
 		if !lock.Held {
 			lock.Name = "-" + lock.Name
 		}
+		for _, h := range lock.Holders {
+			if h.Foreign || h.HeldMS == nil {
+				s.Errorf("%s: its holder is foreign: %+v", lock.Name, h)
+			}
+		}
 		got = append(got, lock.Name)
 	}
 	slices.Sort(got)
