@@ -4,7 +4,8 @@
 -- KEYS   LOCK
 -- ARGV   ID of the lease; KEEP_FOR ms to keep the name closed, or 0; LOST 1 if the holder counts
 --        the lease as lost, else 0; REMEMBER the key of the history, or empty. It is not declared:
---        while it is on the other node nothing is recorded, and the lease counts as expired
+--        while it is on the other node nothing is recorded, because a second list would stop the
+--        move, and the lease counts as expired
 -- Reply  1  the lease was ended, and the lock was not handed over
 --        0  the lease is not live
 
@@ -24,7 +25,8 @@ else
     return redis.error_reply(err)
   end
 end
-if ARGV[REMEMBER] ~= '' then
+local n = ARGV[REMEMBER] ~= '' and redis.pcall('LLEN', ARGV[REMEMBER])
+if type(n) == 'number' and n > 0 then
   redis.pcall('RPUSH', ARGV[REMEMBER], (ARGV[LOST] == '1' and 'l' or 'r') .. num(micros()) .. ' ' .. lock.token .. ' 0 0 0 ' .. lock.granted .. ' ' .. lock.holder)
   redis.pcall('PEXPIRE', ARGV[REMEMBER], HISTORY_MEMORY)
 end
