@@ -202,6 +202,11 @@ var wrong = []struct {
 
 	// serve.
 	{64, `serve extra`, `extra`},
+	{64, `serve --listen ''`, `--listen "": want host:port`},
+	{64, `serve --callers '' extra`, `--callers "": it is empty`},
+	{64, `serve --tls-cert '' --tls-key '' extra`, `--tls-cert "": it is empty`},
+	{64, `serve --secret-file '' extra`, `--secret-file "": it is empty`},
+	{64, `serve --metrics-listen '' extra`, `--metrics-listen "": it is empty`},
 	{64, `serve --listen nowhere`, `"nowhere"`},
 	{64, `serve --listen http://127.0.0.1:0`, `want host:port`},
 	{64, `serve --listen unix://relative`, `three slashes`},

@@ -154,7 +154,7 @@ Exit statuses that mean the same for all commands:
 }
 
 // A nonEmpty is a flag that must not be empty: with an unset variable in a script, the
-// command would use another store.
+// command would use another store, or serve without callers or TLS.
 type nonEmpty string
 
 func (n *nonEmpty) String() string { return string(*n) }

@@ -19,7 +19,7 @@ func ParseAddress(text string) (net.Addr, error) {
 		}
 		return &net.UnixAddr{Name: path, Net: "unix"}, nil
 	}
-	if strings.Contains(text, "://") {
+	if text == "" || strings.Contains(text, "://") {
 		return nil, fmt.Errorf("%q: want host:port or unix:///path", text)
 	}
 	addr, err := net.ResolveTCPAddr("tcp", text)
