@@ -282,3 +282,15 @@ func TestKeeperOutlivesSignals(t *testing.T) {
 	p.want(0)
 	wantRun(t, 0, store, "run", "-w", "10", "job", "--", "true")
 }
+
+// TestKeeperFindsRelativeFiles checks that a keeper opens a store whose URL names a file relative to
+// the directory of its script.
+func TestKeeperFindsRelativeFiles(t *testing.T) {
+	t.Parallel()
+	pair := newKeyPair(t, "localhost")
+	store := serve(t, sqlite(t), "--tls-cert", pair.cert, "--tls-key", pair.key).urls[0] + "?ca_file=" + filepath.Base(pair.cert)
+	p := startProgram(t, store, "dash", func(*process) []string {
+		return []string{"-c", `cd "$0"; ` + fmt.Sprintf(acquires, "job") + "holdfast release && holdfast once begin --pid $$ work && holdfast once fail work", filepath.Dir(pair.cert)}
+	})
+	p.want(0)
+}

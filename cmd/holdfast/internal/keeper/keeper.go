@@ -105,10 +105,11 @@ func (k *keeper) begin(orders *bufio.Reader) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	engine, err := k.order.Store.Open(ctx)
+	engine, err := k.order.Store.Open(ctx) // its URL may name files relative to the script's directory
 	if err != nil {
 		return err
 	}
+	_ = os.Chdir("/") // the script's file system may be unmounted
 	quiet := slog.New(slog.DiscardHandler) // a keeper has no log
 	if k.client, err = holdfast.New(engine, &holdfast.Options{Logger: quiet}); err != nil {
 		_ = engine.Close()

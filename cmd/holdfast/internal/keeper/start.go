@@ -109,7 +109,6 @@ func launch(o Order) (orders, reports *os.File, err error) {
 	defer reportsEnd.Close()
 	cmd := exec.Command(self)
 	cmd.Args = []string{"holdfast", Command, strconv.Itoa(o.PID), o.Name} // for those who look at ps
-	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{ordersEnd, reportsEnd}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
