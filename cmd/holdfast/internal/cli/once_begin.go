@@ -107,22 +107,10 @@ func (a *app) once(f *jobFlags, words, command []string) error {
 // process is killed, the script reads nothing, and does nothing.
 func (a *app) onceBegin(f *jobFlags, key string) error {
 	return a.takeForScript(f, key, func(ctx context.Context, job *runner.Job, script *keeper.Script) error {
-		record := keeper.Once{Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput}
-		options := record.Options(job.Opts.TTL)
-		options.Await, options.WholeTTL, options.MaxHold = job.Await(), true, job.Opts.MaxHold
-		options.Reason, options.Labels, options.OnWait = job.Opts.Reason, job.Opts.Labels, job.Opts.OnWait
 		began := time.Now()
-		run, ended, err := runner.UnlessEnded(ctx, job.Signals, "once begin: ended by a signal before the work was begun",
-			func(ctx context.Context) (*holdfast.OnceRun, error) { return job.Client.OnceBegin(ctx, key, options) })
-		job.Line.End()
+		run, err := runner.OnceJob{Job: *job, Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}.
+			Begin(ctx, "once begin: ended by a signal before the work was begun")
 		switch {
-		case ended != nil:
-			if err == nil {
-				ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
-				defer cancel()
-				_ = run.Fail(ctx)
-			}
-			return ended
 		case errors.Is(err, holdfast.ErrInProgress), errors.Is(err, holdfast.ErrHeld):
 			return cmp.Or(a.answer(nil, "busy\n"), exit.With(exit.Busy, err))
 		case err != nil:
@@ -134,6 +122,7 @@ func (a *app) onceBegin(f *jobFlags, key string) error {
 			}
 			return a.answer(nil, text)
 		}
+		record := keeper.Once{Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput}
 		t := keeper.Ticket{
 			Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: run.Lease().ID(), Token: run.Lease().Token(), TTL: job.Opts.TTL, Once: record,
 		}

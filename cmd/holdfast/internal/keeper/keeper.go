@@ -109,7 +109,7 @@ func (k *keeper) begin(orders *bufio.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	_ = os.Chdir("/") // the script's file system may be unmounted
+	_ = os.Chdir("/")                      // the script's file system may be unmounted
 	quiet := slog.New(slog.DiscardHandler) // a keeper has no log
 	if k.client, err = holdfast.New(engine, &holdfast.Options{Logger: quiet}); err != nil {
 		_ = engine.Close()

@@ -40,33 +40,39 @@ type once struct {
 func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	j.verb = "once"
 	o := &once{OnceJob: j}
-	run, ended, err := UnlessEnded(ctx, j.Signals, "once: ended by a signal before the command was started", o.begin)
-	j.Line.End()
+	run, err := j.Begin(ctx, "once: ended by a signal before the command was started")
 	switch {
-	case err == nil && run.Replayed():
-		return run.Result(), nil
-	case ended != nil:
-		if err == nil {
-			ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
-			defer cancel()
-			_ = run.Fail(ctx)
-		}
-		return holdfast.OnceResult{}, ended
 	case err != nil:
 		return holdfast.OnceResult{}, o.verdict(err)
+	case run.Replayed():
+		return run.Result(), nil
 	}
 	return holdfast.OnceResult{}, o.finish(ctx, run)
 }
 
-// begin begins the work, under a lease that has its whole TTL. It refuses to wait for a lock of a
-// run around this one.
-func (o *once) begin(ctx context.Context) (run *holdfast.OnceRun, err error) {
-	opts := holdfast.OnceOptions{
-		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await(), WholeTTL: true, Fingerprint: o.Fingerprint,
-		MaxResult: o.MaxOutput, MaxHold: o.Opts.MaxHold, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
+// Begin begins the work, under a lease that has its whole TTL, or finds that it was done. A signal
+// ends the wait, with message. It refuses to wait for a lock of a run around this one.
+func (j OnceJob) Begin(ctx context.Context, message string) (*holdfast.OnceRun, error) {
+	run, ended, err := UnlessEnded(ctx, j.Signals, message, j.begin)
+	j.Line.End()
+	if ended == nil || err == nil && run.Replayed() {
+		return run, err
 	}
-	err = o.unlessBlocked(ctx, &opts.OnWait, func(ctx context.Context) error {
-		run, err = o.Client.OnceBegin(ctx, o.Names[0], &opts)
+	if err == nil {
+		ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
+		defer cancel()
+		_ = run.Fail(ctx)
+	}
+	return nil, ended
+}
+
+func (j OnceJob) begin(ctx context.Context) (run *holdfast.OnceRun, err error) {
+	opts := holdfast.OnceOptions{
+		TTL: j.Opts.TTL, Retention: j.Retention, Await: j.Await(), WholeTTL: true, Fingerprint: j.Fingerprint,
+		MaxResult: j.MaxOutput, MaxHold: j.Opts.MaxHold, Reason: j.Opts.Reason, Labels: j.Opts.Labels, OnWait: j.Opts.OnWait,
+	}
+	err = j.unlessBlocked(ctx, &opts.OnWait, func(ctx context.Context) error {
+		run, err = j.Client.OnceBegin(ctx, j.Names[0], &opts)
 		return err
 	})
 	return run, err
