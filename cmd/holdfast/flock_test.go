@@ -58,6 +58,8 @@ var flockCases = []struct{ name, script, want string }{
 	// Commands.
 	{"a shell's command", `status $LOCK lock -c 'echo "a  b" | tr a c; exit 3'; status $LOCK lock --command 'exit 4'`, "c b 3 4"},
 	{"arguments", `status $LOCK -n lock printf '%s|' 'a  b' -n '' '*'`, "a b|-n||*|0"},
+	{"a script that names no interpreter", `echo 'echo "ran $*"; exit 3' >plain; chmod +x plain; status $LOCK lock ./plain a 'b  c'
+		PATH=$PWD:$PATH status $LOCK lock plain d; PATH=:$PATH status $LOCK lock plain e; : >plain; status $LOCK lock ./plain`, "ran a b c 3 ran d 3 ran e 3 0"},
 	{"input", `echo in | status $LOCK lock cat`, "in 0"},
 	{"close", `mkfifo end; status $LOCK -o lock sh -c 'read x <end & echo left'; status $LOCK --close -n -E 9 lock echo free; echo >end; rm end`, "left 0 free 0"},
 	{"nested", `status $LOCK -n lock $LOCK -n another echo both`, "both 0"},

@@ -61,7 +61,7 @@ func mark(h hold) string { return "HOLDFAST_LEASE_ID=" + string(h.first().ID()) 
 // command that calls LookPath.
 func LookPath(verb, name string) (string, error) {
 	path, err := exec.LookPath(name)
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrDot) { // the user's PATH has the directory "."
 		return "", exit.Errorf(execStatus(err), "%s: %w", verb, err)
 	}
 	return path, nil

@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -71,9 +72,11 @@ func (g *guard) start() error {
 	// The command must be in the foreground from its start. If it were put there a little later,
 	// its first use of the terminal might stop it, as Ctrl-Z does.
 	sys.Foreground, sys.Ctty = foreground, unix.Stdin
-	g.pgid, err = syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
-		Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sys,
-	})
+	attr := &syscall.ProcAttr{Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sys}
+	g.pgid, err = syscall.ForkExec(c.Path, c.Args, attr)
+	if errors.Is(err, syscall.ENOEXEC) && isText(c.Path) { // a script that names no interpreter
+		g.pgid, err = syscall.ForkExec("/bin/sh", append([]string{"sh", c.Path}, c.Args[1:]...), attr)
+	}
 	if err != nil {
 		number, _ := errors.AsType[syscall.Errno](err) // fork and exec fail with nothing else
 		g.report(reportFailed, int(number))
@@ -83,6 +86,19 @@ func (g *guard) start() error {
 	g.job = newJob(os.Getpid(), g.pgid, nil, "")
 	g.report(reportStarted, g.pgid)
 	return nil
+}
+
+// isText reports whether a file may be a script. Programs, also of other machines, have a zero byte
+// near their beginning.
+func isText(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [64]byte
+	n, _ := f.Read(head[:]) // nothing, if the file is empty: the shell takes it
+	return bytes.IndexByte(head[:n], 0) < 0
 }
 
 // letGo closes the command's standard files in the warden, so that a reader at the other end of a
