@@ -40,7 +40,7 @@ export function ReadOnly({ name }) {
 const actionKinds = {
   break: {
     word: "Break", title: "Break this lock", typed: true, needs: true, red: true, done: "was broken",
-    says: "The next in line gets it at once. The holder stops as soon as it hears of this: until then two may be at work.",
+    says: "The next client gets it at once. The holder stops as soon as it hears of this: until then two may be at work.",
     send: (ask, { reason }) => post(at(ask, "break"), { ...tokenOf(ask), reason }, ask.key),
   },
   open: {
@@ -50,7 +50,7 @@ const actionKinds = {
   },
   release: {
     word: "Release", title: "Release a person's lock", done: "was released", optional: true,
-    says: "The next in line gets it at once.",
+    says: "The next client gets it at once.",
     send: (ask, { reason }) => post(at(ask, "hold/release"), { ...tokenOf(ask), ...reason && { reason } }, ask.key),
   },
   extend: {

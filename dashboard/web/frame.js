@@ -15,8 +15,7 @@ export function Status() {
   return html`<div class="state">
     <button type="button" class="find" onClick=${search}>Search <kbd>/</kbd></button>
     <${Connection} />
-    ${one && html`<span class="caller" title=${"You can look" + one.actions.map((a) => ", " + a).join("")}>${one.caller ? html`<${Text} value=${one.caller} />` : "anonymous"} · ${
-      one.actions.length ? "can " + one.actions.join(", ") : "read-only"}</span>`}
+    ${one && html`<span class="caller" title=${"You can look" + one.actions.map((a) => ", " + a).join("")}>${one.caller ? html`<${Text} value=${one.caller} />` : "anonymous"}${one.actions.length === 0 && " · read-only"}</span>`}
     ${one?.signed_in && html`<button type="button" class="plain" onClick=${() => signOut().catch(() => {})}>Sign out</button>`}
     <${Choice} of=${times} label="Times" words=${{ relative: "relative", local: "local", UTC: "UTC" }} />
     <${Choice} of=${theme} label="Theme" words=${{ auto: "◐ auto", light: "☀ light", dark: "☾ dark" }} />

@@ -37,7 +37,7 @@ function State({ lock }) {
   const live = lock.holders.filter((h) => !h.released), [one] = lock.holders;
   const word = live.some((h) => h.person) ? "frozen by a person" : live.length ? "held" : lock.holders.length ? "cooling down" : "free";
   return html`<p class="summary"><strong class=${"is-" + word.split(" ")[0]}>${word}</strong> <${Mode} of=${lock} />
-    <span>${live.length !== 1 && number(live.length, "holder")}</span> <b class=${lock.queueLength ? "warn" : ""}>${count(lock.queueLength)} waiting</b></p>
+    <span>${live.length > 1 && number(live.length, "holder")}</span> <b class=${lock.queueLength ? "warn" : ""}>${count(lock.queueLength)} waiting</b></p>
     <p class="summary">${lock.holders.length === 1 && html`<${Actions} lock=${lock} holder=${one} />`}<${Actions} lock=${lock} /><${CopyLink} /></p><${ReadOnly} name=${lock.name} />`;
 }
 

@@ -12,7 +12,7 @@ const states = { done: "✓ done", in_progress: "▶ in progress", unknown: "? u
 
 export function Once({ params }) {
   const mine = session.value?.prefixes; // set if the caller may not list all keys
-  const prefix = params.get("prefix") ?? mine?.[0] ?? "", cursor = params.get("cursor") ?? "", state = params.get("state") ?? "";
+  const prefix = params.get("prefix") ?? mine?.[0] ?? "", cursor = params.get("cursor") ?? "", state = params.get("state") ?? "", narrow = params.get("prefix") || state;
   const { answer, problem, again } = useAnswer(session.value && "v1/once", { prefix, cursor, state, limit: page }, 5000);
   const keys = answer?.once ?? [];
   useEffect(() => onEvent((e) => { if (keys.some((k) => k.key === e.name)) again(); }), [answer]);
@@ -26,7 +26,7 @@ export function Once({ params }) {
     </form>
     ${mine?.length > 1 && html`<nav aria-label="Prefixes">${mine.map((p) => html`<a href=${href("once", { prefix: p, state })} aria-current=${p === prefix}><${Text} value=${p} /></a>`)}</nav>`}
     ${problem && html`<${Failed} problem=${problem} again=${again} />`}
-    ${answer && keys.length === 0 && html`<${Empty} title=${prefix || state ? "No key matches" : "There are no do-once keys"}>${prefix || state ? "Shorten the filter." : html`<code>holdfast once KEY -- COMMAND</code> does something once.`}<//>`}
+    ${answer && keys.length === 0 && html`<${Empty} title=${narrow ? "No key matches" : "There are no do-once keys"}>${narrow ? "Shorten the filter." : html`<code>holdfast once KEY -- COMMAND</code> does something once.`}<//>`}
     ${keys.length > 0 && html`
     <table class="cards" aria-label="Do-once keys">
       <${Columns} of=${["Key", "State", "Details", "Expires"]} />
