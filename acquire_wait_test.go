@@ -183,22 +183,22 @@ func TestPollingWithoutQueue(t *testing.T) {
 
 // A looker has an OnWait that records each state.
 type looker struct {
-	start time.Time
-	mu    sync.Mutex // guards the rest
-	told  []holdfast.WaitState
+	start    time.Time
+	mu       sync.Mutex // guards the rest
+	reported []holdfast.WaitState
 }
 
 func (l *looker) onWait(s holdfast.WaitState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told = append(l.told, s)
+	l.reported = append(l.reported, s)
 }
 
 // all returns the states that l has received.
 func (l *looker) all() []holdfast.WaitState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.told)
+	return slices.Clone(l.reported)
 }
 
 // waits returns options with the OnWait of l.
@@ -227,17 +227,17 @@ func TestOnWaitTellsPlaces(t *testing.T) {
 		var l looker
 		last := enqueue(t.Context(), c, "a", l.waits())
 		need(t, len(l.all()) == 1 && l.all()[0].Place == 2 && l.all()[0].Holder.Host == "web-3" && l.all()[0].Name == "a" && l.all()[0].Waited == 0,
-			"told %+v at the beginning", l.all())
+			"reported %+v at the beginning", l.all())
 		time.Sleep(time.Minute) // some thirty refreshes
-		expect(t, len(l.all()) == 1, "told %d times while nothing happened: %+v", len(l.all()), l.all())
+		expect(t, len(l.all()) == 1, "reported %d times while nothing happened: %+v", len(l.all()), l.all())
 		first.Release(t.Context())
 		second := granted(t, ahead).lease
 		time.Sleep(10 * time.Second)
 		got := l.heard()
-		expect(t, got == "2 1 " && l.all()[1].Waited >= time.Minute, "told of the places %s(%+v), want 2 and 1", got, l.all())
+		expect(t, got == "2 1 " && l.all()[1].Waited >= time.Minute, "reported the places %s(%+v), want 2 and 1", got, l.all())
 		second.Release(t.Context())
 		granted(t, last).lease.Release(t.Context())
-		expect(t, len(l.all()) == 2, "told of the end of the wait: %+v", l.all()[2:])
+		expect(t, len(l.all()) == 2, "reported the end of the wait: %+v", l.all()[2:])
 	})
 }
 
@@ -293,11 +293,11 @@ func TestOnWaitTellsHolder(t *testing.T) {
 			if i >= 2 {
 				want++
 			}
-			need(t, len(l.all()) == want, "after step %d it was told %d times, want %d: %+v", i, len(l.all()), want, l.all())
+			need(t, len(l.all()) == want, "after step %d OnWait was called %d times, want %d: %+v", i, len(l.all()), want, l.all())
 		}
 		s := l.all()[len(l.all())-1]
 		expect(t, s.Queue == 5 && s.Place == 1 && s.Released && s.Foreign && s.Since >= time.Minute && s.Holder.Labels["a"] == "b" && s.ExpiresIn <= 2*time.Hour,
-			"told %+v", s)
+			"reported %+v", s)
 		cancel()
 		wantErr(t, (<-done).err, context.Canceled)
 	})
@@ -324,7 +324,7 @@ func TestOnWaitTellsOutage(t *testing.T) {
 			engine.heal()
 			time.Sleep(20 * time.Second)
 			got := l.heard()
-			expect(t, got == want, "told %q, want %q: %+v", got, want, l.all())
+			expect(t, got == want, "reported %q, want %q: %+v", got, want, l.all())
 			release()
 			granted(t, done).lease.Release(t.Context())
 		})
@@ -339,7 +339,7 @@ func TestOnWaitWithoutWait(t *testing.T) {
 		must(t, err)
 		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", l.waits())), holdfast.ErrHeld)
 		lease.Release(t.Context())
-		expect(t, len(l.all()) == 0, "told %+v", l.all())
+		expect(t, len(l.all()) == 0, "reported %+v", l.all())
 	})
 }
 
@@ -385,6 +385,6 @@ func TestOnWaitOfAll(t *testing.T) {
 		ls, err := c.AcquireAll(t.Context(), []string{"b", "a"}, l.waits())
 		must(t, err)
 		ls.Release(t.Context())
-		expect(t, len(l.all()) == 2 && l.all()[0].Name == "a" && l.all()[1].Name == "b" && l.all()[1].Waited == time.Second, "told %+v", l.all())
+		expect(t, len(l.all()) == 2 && l.all()[0].Name == "a" && l.all()[1].Name == "b" && l.all()[1].Waited == time.Second, "reported %+v", l.all())
 	})
 }

@@ -84,7 +84,7 @@ func (c *Client) shut() []*Lease {
 // end waits until the Observer has all events, for as long as ctx allows. It then ends the
 // clean-ups that still run, and closes the engine unless it is shared.
 func (c *Client) end(ctx context.Context) error {
-	c.awaitTold(ctx)
+	c.awaitDelivery(ctx)
 	c.abandon()
 	if c.opts.SharedEngine {
 		return nil

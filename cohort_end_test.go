@@ -60,7 +60,7 @@ func TestCohortLossDuringHandOn(t *testing.T) {
 		first := soon(t, waiting[0])
 		release(t, first)
 		next := soon(t, waiting[1])
-		holdfast.ToldOf(c, first, driver.Loss{Name: "a", LeaseID: first.ID(), Err: driver.ErrLost})
+		holdfast.LossDuringHandOn(c, first, driver.Loss{Name: "a", LeaseID: first.ID(), Err: driver.ErrLost})
 		expect(t, errors.Is(context.Cause(next.Context()), holdfast.ErrLost), "the next turn goes on")
 	})
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
@@ -68,7 +68,7 @@ func TestCohortLossDuringHandOn(t *testing.T) {
 		first := soon(t, waiting[0])
 		release(t, first)
 		soon(t, waiting[1])
-		holdfast.ToldOf(c, first, driver.Loss{Name: "a"}) // this may be a loss
+		holdfast.LossDuringHandOn(c, first, driver.Loss{Name: "a"}) // this may be a loss
 		synctest.Wait()
 		n := engine.count("extend")
 		expect(t, n == 1, "the client looked for the next turn %d times, want once", n)

@@ -38,13 +38,13 @@ func RecentTurns(c *Client) int { return c.turns.Names() }
 // SetEveryClock replaces the clock of a replica that calls Every.
 func SetEveryClock(o *EveryOptions, clock func() time.Time) { o.clock = clock }
 
-// ToldOf passes a loss to the client as if the client had looked up the lease just before its turn
-// was handed on.
-func ToldOf(c *Client, before *Lease, loss driver.Loss) {
+// LossDuringHandOn passes a loss to the client as if the client had looked up the lease just before
+// its turn was handed on.
+func LossDuringHandOn(c *Client, before *Lease, loss driver.Loss) {
 	c.leases.mu.Lock()
 	c.leases.rivals[before.name] = before
 	c.leases.mu.Unlock()
-	c.told(loss)
+	c.onLoss(loss)
 }
 
 // CohortsOf returns how many cohorts the client knows.

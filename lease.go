@@ -44,7 +44,7 @@ type Lease struct {
 	landed   chan struct{} // closed when no renewal is under way; nil unless Release waits for that
 	released chan struct{} // closed when Release is done; nil if no call waits for that
 	result   error         // the result of Release; valid in stateReleased
-	told     *told         // what the Observer knows of the lease, or nil
+	reported *leaseReport  // what the Observer knows of the lease, or nil
 }
 
 // A state is a stage in the life of a lease. It only grows.

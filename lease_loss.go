@@ -85,12 +85,12 @@ func (c *Client) hear() (stop func()) {
 	if c.features.LossTeller == nil {
 		return func() {}
 	}
-	return c.features.LossTeller.OnLoss(c.told)
+	return c.features.LossTeller.OnLoss(c.onLoss)
 }
 
-// told handles a loss message of the engine, which may be about a lease of any client. A message
+// onLoss handles a loss message of the engine, which may be about a lease of any client. A message
 // can end a lease too early, but cannot keep one alive: INVARIANT I3 does not depend on messages.
-func (c *Client) told(loss driver.Loss) {
+func (c *Client) onLoss(loss driver.Loss) {
 	for _, l := range c.leases.named(loss.Name) {
 		switch loss.LeaseID {
 		case "":

@@ -55,13 +55,13 @@ const (
 // Observers returns an Observer that passes each event to all, in their order.
 func Observers(all ...Observer) Observer { return observe.Observers(all...) }
 
-// awaitTold waits until all events are delivered and logged. It gives up on an Observer that
+// awaitDelivery waits until all events are delivered and logged. It gives up on an Observer that
 // blocks, and logs that.
-func (c *Client) awaitTold(ctx context.Context) {
+func (c *Client) awaitDelivery(ctx context.Context) {
 	patience := c.opts.RequestTimeout
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		patience = toldAtLeast
+		patience = deliveryAtLeast
 		fallthrough
 	case ctx.Err() != nil:
 		ctx = context.WithoutCancel(ctx)
@@ -70,9 +70,9 @@ func (c *Client) awaitTold(ctx context.Context) {
 	c.logs.Wait(ctx, patience)
 }
 
-// toldAtLeast is how long awaitTold waits for the last events even if the deadline of ctx has
+// deliveryAtLeast is how long awaitDelivery waits for the last events even if the deadline of ctx has
 // passed.
-const toldAtLeast = 10 * time.Millisecond
+const deliveryAtLeast = 10 * time.Millisecond
 
 // event returns an event of an acquire, as of now.
 func (a *acquisition) event(kind EventKind, err error) Event {
@@ -177,7 +177,7 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	if !a.tellEnd(&e) {
 		return
 	}
-	l.told = &told{key: a.report.key, once: a.req.Once, open: a.req.Once}
+	l.reported = &leaseReport{key: a.report.key, once: a.req.Once, open: a.req.Once}
 	switch {
 	case l.lost != nil: // the loss was logged already
 		e := l.lossLocked(l.background(), l.lost)
@@ -187,8 +187,8 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	}
 }
 
-// A told is what the Observer knows of a lease. Lease.mu guards it.
-type told struct {
+// A leaseReport is what the Observer knows of a lease. Lease.mu guards it.
+type leaseReport struct {
 	key       LeaseID
 	over      bool  // the end of the lease was reported
 	once      bool  // the lease is for a run of do-once work
@@ -207,15 +207,15 @@ func (l *Lease) eventLocked(ctx context.Context, kind EventKind, err error) Even
 		Kind: kind, Time: now.Mono, Context: ctx, Name: l.name, Mode: l.asked, LeaseID: l.id, Token: l.token,
 		Held: now.Mono.Sub(l.term.began.Mono), Remaining: l.term.remaining(now), Err: err,
 	}
-	if l.told != nil {
-		e.Key, e.Once = l.told.key, l.told.once
+	if l.reported != nil {
+		e.Key, e.Once = l.reported.key, l.reported.once
 	}
 	return e
 }
 
 // tellRenewalLocked reports a renewal and how long it took.
 func (l *Lease) tellRenewalLocked(took time.Duration, err error) {
-	if l.told == nil {
+	if l.reported == nil {
 		return
 	}
 	e := l.eventLocked(l.background(), Renewed, err)
@@ -244,7 +244,7 @@ func (l *Lease) lossLocked(ctx context.Context, err error) Event {
 // tellReleasedLocked reports the outcome of the release, and of the run if the lease is for
 // do-once work.
 func (l *Lease) tellReleasedLocked(ctx context.Context, err error) {
-	if l.told == nil && err == nil {
+	if l.reported == nil && err == nil {
 		return
 	}
 	l.tellRunLocked(ctx, err)
@@ -263,10 +263,10 @@ func (l *Lease) tellReleasedLocked(ctx context.Context, err error) {
 
 // tellOverLocked reports, once, that the lease has ended.
 func (l *Lease) tellOverLocked(e *Event) {
-	if l.told == nil || l.told.over {
+	if l.reported == nil || l.reported.over {
 		return
 	}
-	if l.told.over = true; e.Author != "" {
+	if l.reported.over = true; e.Author != "" {
 		broken := *e
 		broken.Kind = LeaseBroken
 		l.client.events.Tell(&broken, false)
@@ -276,7 +276,7 @@ func (l *Lease) tellOverLocked(e *Event) {
 
 // tellRunLocked reports, once, how the do-once run has ended.
 func (l *Lease) tellRunLocked(ctx context.Context, err error) {
-	t := l.told
+	t := l.reported
 	if t == nil || !t.open {
 		return
 	}
@@ -293,9 +293,9 @@ var errNoResult = errors.New("the run has ended without a result")
 // tellLeftLocked reports that the lease was left. The run that it is for goes on elsewhere, so
 // its end is not reported.
 func (l *Lease) tellLeftLocked() {
-	if l.told != nil {
+	if l.reported != nil {
 		e := l.eventLocked(l.background(), LeaseLeft, nil)
-		l.told.open = false
+		l.reported.open = false
 		l.tellOverLocked(&e)
 	}
 }
@@ -309,8 +309,8 @@ func (l *Lease) noteFailure(err error) { l.note(false, err) }
 func (l *Lease) note(completed bool, failure error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.told != nil {
-		l.told.completed, l.told.failure = completed, failure
+	if l.reported != nil {
+		l.reported.completed, l.reported.failure = completed, failure
 	}
 }
 

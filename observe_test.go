@@ -187,7 +187,7 @@ func TestBlockingObserver(t *testing.T) {
 		wantErr(t, c.Close(), nil)
 		g.balance()
 		text := strings.Join(log.lines(), "\n")
-		for _, part := range []string{"the Observer blocks", "dropped=", "untold=", "name=held"} {
+		for _, part := range []string{"the Observer blocks", "dropped=", "undelivered=", "name=held"} {
 			expect(t, strings.Contains(text, part), "no %s is logged:\n%s", part, text)
 		}
 		expect(t, g.seen[holdfast.Acquired] >= 1000 && g.seen[holdfast.Acquired] <= 4096, "it was told of %d acquires", g.seen[holdfast.Acquired])

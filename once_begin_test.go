@@ -91,7 +91,7 @@ func TestOnceBegunFails(t *testing.T) {
 		}
 		go wait()
 		synctest.Wait()
-		expect(t, len(l.told) == 1 && l.told[0].Place == 1, "OnWait was told %+v", l.told)
+		expect(t, len(l.reported) == 1 && l.reported[0].Place == 1, "OnWait was told %+v", l.reported)
 		run := mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
 		start := time.Now()
 		wantErr(t, run.Fail(t.Context()), nil)

@@ -29,22 +29,22 @@ type delivery struct {
 	only   *func(lockinfo.HistoryEvent) // the only listener to receive it; nil: all of them
 }
 
-// OnEvent registers told as Historian.OnEvent does. If the engine listens already, the Feed calls
-// told with HistoryGap soon. Otherwise the engine must call Tell with HistoryGap once it listens.
-func (f *Feed) OnEvent(told func(lockinfo.HistoryEvent), listens bool) (stop func()) {
+// OnEvent registers listener as Historian.OnEvent does. If the engine listens already, the Feed calls
+// listener with HistoryGap soon. Otherwise the engine must call Tell with HistoryGap once it listens.
+func (f *Feed) OnEvent(listener func(lockinfo.HistoryEvent), listens bool) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listeners == nil {
 		f.listeners = map[*func(lockinfo.HistoryEvent)]uint64{}
 	}
-	f.listeners[&told] = f.last
+	f.listeners[&listener] = f.last
 	if listens {
-		f.tellLocked(delivery{only: &told}) // a HistoryGap
+		f.tellLocked(delivery{only: &listener}) // a HistoryGap
 	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.listeners, &told)
+		delete(f.listeners, &listener)
 	}
 }
 
@@ -99,10 +99,10 @@ func (f *Feed) deliver() {
 
 // deliverLocked delivers one event, without f.mu during the calls.
 func (f *Feed) deliverLocked(d delivery) {
-	for _, told := range slices.Collect(maps.Keys(f.listeners)) {
-		if since, listens := f.listeners[told]; listens && d.number > since && (d.only == nil || d.only == told) {
+	for _, listener := range slices.Collect(maps.Keys(f.listeners)) {
+		if since, listens := f.listeners[listener]; listens && d.number > since && (d.only == nil || d.only == listener) {
 			f.mu.Unlock()
-			(*told)(d.HistoryEvent)
+			(*listener)(d.HistoryEvent)
 			f.mu.Lock()
 		}
 	}

@@ -124,10 +124,10 @@ func (f Forward) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, er
 }
 
 // OnLoss implements LossTeller. An engine without Capabilities.Losses never calls
-// told.
-func (f Forward) OnLoss(told func(Loss)) (stop func()) {
+// listener.
+func (f Forward) OnLoss(listener func(Loss)) (stop func()) {
 	if t := f.features().LossTeller; t != nil {
-		return t.OnLoss(told)
+		return t.OnLoss(listener)
 	}
 	return func() {}
 }
@@ -159,10 +159,10 @@ func (f Forward) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 	return pass(ctx, f.features().Historian, Historian.History, name)
 }
 
-// OnEvent implements Historian. Without history told is never called.
-func (f Forward) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+// OnEvent implements Historian. Without history listener is never called.
+func (f Forward) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	if h := f.features().Historian; h != nil {
-		return h.OnEvent(told)
+		return h.OnEvent(listener)
 	}
 	return func() {}
 }

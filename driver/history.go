@@ -37,18 +37,18 @@ type Historian interface {
 	// the store about a name that was never used.
 	History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error)
 
-	// OnEvent registers told, which is then called for each event of any name,
+	// OnEvent registers listener, which is then called for each event of any name,
 	// whichever engine on the store has written it, until stop is called. It is
 	// called with HistoryGap first, as soon as the engine listens: every event
 	// written from then on must be delivered, and the events of one name in their
-	// order. An event may come late or twice. If any may have been missed, told must
+	// order. An event may come late or twice. If any may have been missed, listener must
 	// be called with HistoryGap as soon as the engine knows. While no function is
 	// registered, all this must cost nothing.
 	//
-	// told is guaranteed to return soon, and is never called twice at a time. It
+	// listener is guaranteed to return soon, and is never called twice at a time. It
 	// must be called without any lock of the engine, and must not be called after
 	// stop has returned, unless that call had begun. A second stop does nothing.
-	OnEvent(told func(lockinfo.HistoryEvent)) (stop func())
+	OnEvent(listener func(lockinfo.HistoryEvent)) (stop func())
 }
 
 const (

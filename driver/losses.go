@@ -21,7 +21,7 @@ type LossTeller interface {
 	// The function returns soon, and several goroutines may call it at once. The engine must
 	// hold no lock of its own while it calls the function, so a call for an earlier message may
 	// still begin, or be running, when stop returns. A second stop does nothing.
-	OnLoss(told func(Loss)) (stop func())
+	OnLoss(listener func(Loss)) (stop func())
 }
 
 // LossStart is how long after a first grant an engine may miss losses, so that short work costs
@@ -52,17 +52,17 @@ type Losses struct {
 }
 
 // OnLoss implements LossTeller.
-func (l *Losses) OnLoss(told func(Loss)) (stop func()) {
+func (l *Losses) OnLoss(listener func(Loss)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.listeners == nil {
 		l.listeners = map[*func(Loss)]struct{}{}
 	}
-	l.listeners[&told] = struct{}{}
+	l.listeners[&listener] = struct{}{}
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.listeners, &told)
+		delete(l.listeners, &listener)
 	}
 }
 
@@ -103,7 +103,7 @@ func (l *Losses) Tell(loss Loss) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Keys(l.listeners))
 	l.mu.Unlock()
-	for _, told := range all {
-		(*told)(loss)
+	for _, listener := range all {
+		(*listener)(loss)
 	}
 }

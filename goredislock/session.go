@@ -121,8 +121,8 @@ func (s *session) endsWith(end func()) error {
 }
 
 // Subscribe implements rediscore.Session.
-func (s *session) Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
-	heard := newSubscription(s.store.subscriber(), told)
+func (s *session) Subscribe(ctx context.Context, onMessage func(channel, message string), channels ...string) (<-chan error, error) {
+	heard := newSubscription(s.store.subscriber(), onMessage)
 	if err := s.endsWith(heard.close); err != nil {
 		heard.close()
 		return nil, err

@@ -18,20 +18,20 @@ const pingEvery = 3 * time.Second
 // A subscription is a connection outside the pool on which the server sends messages. It ends with
 // the first error: go-redis would reconnect by itself, and not report that messages were missed.
 type subscription struct {
-	on     *redis.PubSub
-	told   func(channel, message string)
-	agreed chan struct{} // one value for each subscribed channel
-	broken chan error    // receives the error that ended the subscription
-	pongs  chan string   // holds the latest reply to passed
-	spoke  atomic.Bool   // the server has sent something since the last ping
-	end    context.CancelFunc
-	life   context.Context // of its goroutines
-	passes int             // number of calls of passed
+	on        *redis.PubSub
+	onMessage func(channel, message string)
+	agreed    chan struct{} // one value for each subscribed channel
+	broken    chan error    // receives the error that ended the subscription
+	pongs     chan string   // holds the latest reply to passed
+	spoke     atomic.Bool   // the server has sent something since the last ping
+	end       context.CancelFunc
+	life      context.Context // of its goroutines
+	passes    int             // number of calls of passed
 }
 
-func newSubscription(on *redis.PubSub, told func(channel, message string)) *subscription {
+func newSubscription(on *redis.PubSub, onMessage func(channel, message string)) *subscription {
 	life, end := context.WithCancel(context.Background())
-	return &subscription{on: on, told: told, broken: make(chan error, 1), pongs: make(chan string, 1), life: life, end: end}
+	return &subscription{on: on, onMessage: onMessage, broken: make(chan error, 1), pongs: make(chan string, 1), life: life, end: end}
 }
 
 // begin connects and subscribes, and returns when the server has confirmed. Without channels it
@@ -74,7 +74,7 @@ func (s *subscription) listen() {
 		case *redis.Subscription:
 			s.agreed <- struct{}{}
 		case *redis.Message:
-			s.told(m.Channel, m.Payload)
+			s.onMessage(m.Channel, m.Payload)
 		case *redis.Pong:
 			s.answered(m.Payload)
 		}

@@ -87,8 +87,8 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 }
 
 // OnLoss delivers the losses that Lose causes as well.
-func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
-	stopStore, stopLost := e.Engine.OnLoss(told), e.kit.losses.OnLoss(told)
+func (e *engine) OnLoss(listener func(driver.Loss)) (stop func()) {
+	stopStore, stopLost := e.Engine.OnLoss(listener), e.kit.losses.OnLoss(listener)
 	return func() { stopStore(); stopLost() }
 }
 

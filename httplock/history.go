@@ -16,17 +16,17 @@ func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 
 // OnEvent implements driver.Historian. Each listener has a stream of its own, from now
 // until stop.
-func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (e *engine) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	if !e.capable.History || e.life.Err() != nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(e.life)
-	var mu sync.Mutex // no call of told begins after stop
+	var mu sync.Mutex // no call of listener begins after stop
 	tell := func(event lockinfo.HistoryEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
-			told(event)
+			listener(event)
 		}
 	}
 	e.wg.Go(func() {

@@ -35,7 +35,9 @@ type place struct {
 func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.notices.box.Watch(id) }
 
 // OnLoss implements driver.LossTeller.
-func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.notices.losses.OnLoss(told) }
+func (e *engine) OnLoss(listener func(driver.Loss)) (stop func()) {
+	return e.notices.losses.OnLoss(listener)
+}
 
 // granted counts n grants.
 func (n *notices) granted(leases int) {

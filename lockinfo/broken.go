@@ -26,11 +26,11 @@ func (b Broken) Err() error { return &BrokenError{Author: b.Author, Reason: b.Re
 type BrokenError struct{ Author, Reason string }
 
 func (e *BrokenError) Error() string {
-	return sentinel.ErrLost.Error() + ": " + e.told()
+	return sentinel.ErrLost.Error() + ": " + e.text()
 }
 
-// told returns the author and the reason, for people.
-func (e *BrokenError) told() string {
+// text returns the author and the reason, for people.
+func (e *BrokenError) text() string {
 	s := "broken by " + e.Author
 	if e.Reason != "" {
 		s += ": " + e.Reason

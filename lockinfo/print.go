@@ -70,7 +70,7 @@ func (w Place) GoString() string { return w.String() }
 
 // String describes for people whose lease it was, who broke it, and why.
 func (b Broken) String() string {
-	return fmt.Sprintf("lease of %s, token %d: %s, %s ago", b.Holder, b.Token, (&BrokenError{b.Author, b.Reason}).told(), Span(b.Ago))
+	return fmt.Sprintf("lease of %s, token %d: %s, %s ago", b.Holder, b.Token, (&BrokenError{b.Author, b.Reason}).text(), Span(b.Ago))
 }
 
 // GoString is String, without the lease ID.

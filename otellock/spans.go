@@ -48,7 +48,7 @@ type wait struct {
 // A hold is an open span lock.hold.
 type hold struct {
 	span     trace.Span
-	told     bool // the event of the grant has arrived; else WithHold began the span
+	granted  bool // the event of the grant has arrived; else WithHold began the span
 	renewals int
 	failing  bool // the last renewal failed
 }
@@ -157,7 +157,7 @@ func (s *spans) beginHold(e holdfast.Event) {
 		_, h.span = s.tracer.Start(e.Context, spanHold, trace.WithTimestamp(e.Time))
 		s.holds[turn{e.LeaseID, e.Token}] = h
 	}
-	h.told = true
+	h.granted = true
 	h.span.SetAttributes(s.ofLock(e.Name, e.Mode)...)
 	h.span.SetAttributes(keyToken.Int64(int64(e.Token))) // below 2^53
 	if e.Once {
@@ -241,9 +241,9 @@ func (t *Telemetry) WithHold(ctx context.Context) context.Context {
 	return t.spans.withHold(ctx, l)
 }
 
-// untold is how long the span of an ended lease stays open if the event of its grant has not
+// grantLate is how long the span of an ended lease stays open if the event of its grant has not
 // arrived.
-const untold = 10 * time.Second
+const grantLate = 10 * time.Second
 
 // withHold finds the span, or begins it if the event of the grant has not arrived.
 func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context {
@@ -267,15 +267,15 @@ func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context
 func (s *spans) reap(l *holdfast.Lease, h *hold) {
 	over := time.Now()
 	s.mu.Lock()
-	told := h.told
+	granted := h.granted
 	s.mu.Unlock()
-	if told {
+	if granted {
 		return
 	}
-	time.AfterFunc(untold, func() {
+	time.AfterFunc(grantLate, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.holds[turn{l.ID(), l.Token()}] == h && !h.told {
+		if s.holds[turn{l.ID(), l.Token()}] == h && !h.granted {
 			delete(s.holds, turn{l.ID(), l.Token()})
 			h.span.End(trace.WithTimestamp(over))
 		}

@@ -63,7 +63,7 @@ func (e *engine) Breaks(ctx context.Context, name string) (all []lockinfo.Broken
 }
 
 // OnLoss implements driver.LossTeller.
-func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
+func (e *engine) OnLoss(listener func(driver.Loss)) (stop func()) { return e.losses.OnLoss(listener) }
 
 func (e *engine) tellLosses(rows []broken) {
 	for _, b := range rows {

@@ -195,7 +195,7 @@ func (l *listening) hearNext() error {
 func (l *listening) heard(n *pgconn.Notification) error {
 	switch n.Channel {
 	case l.channel(breaks):
-		if inbox, seqs, _ := strings.Cut(n.Payload, " "); inbox != l.inbox { // its own are told already
+		if inbox, seqs, _ := strings.Cut(n.Payload, " "); inbox != l.inbox { // its own are notified already
 			last, _ := l.readBroken(l.life, "seq = ANY ($1::text::bigint[])", "{"+strings.ReplaceAll(seqs, " ", ",")+"}")
 			*l.lastBroken = max(last, *l.lastBroken)
 		}

@@ -65,13 +65,13 @@ type follower struct {
 const maxFollowed = 4096
 
 // OnEvent implements driver.Historian.
-func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (e *engine) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	if !e.opts.History {
 		return func() {}
 	}
 	f := &e.feed
 	f.mu.Lock()
-	leave := f.OnEvent(told, f.listens)
+	leave := f.OnEvent(listener, f.listens)
 	f.mu.Unlock()
 	e.listenLater()
 	e.wakeEar()

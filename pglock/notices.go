@@ -21,11 +21,11 @@ import (
 
 // notices are the notices about one name.
 type notices struct {
-	Told []struct {
+	Notices []struct {
 		ID    lockinfo.LeaseID `json:"id"`
 		Token uint64           `json:"token"` // 0: it is time for a Refresh
 		Inbox string           `json:"inbox"`
-	} `json:"told"`
+	} `json:"notices"`
 	Name string `json:"name"`
 	From int64  `json:"from"` // the first event; 0 if no engine listens
 	To   int64  `json:"to"`
@@ -47,7 +47,7 @@ func (e *engine) channel(of string) string {
 func (e *engine) send(all []notices) {
 	var messages []message
 	for _, n := range all {
-		for _, t := range n.Told {
+		for _, t := range n.Notices {
 			if t.Inbox == e.inbox {
 				e.watches.Tell(t.ID, driver.Notice{Token: t.Token})
 			} else {

@@ -95,6 +95,6 @@ func parseBroken(clock, lines string) (broken []lockinfo.Broken, err error) {
 }
 
 // OnLoss implements driver.LossTeller.
-func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
-	return e.store.inbox.losses.OnLoss(told)
+func (e *engine) OnLoss(listener func(driver.Loss)) (stop func()) {
+	return e.store.inbox.losses.OnLoss(listener)
 }

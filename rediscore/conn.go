@@ -114,10 +114,10 @@ type Command struct{ Words, Keys, Args []string }
 type Session interface {
 	Sender
 
-	// Subscribe subscribes to channels, and returns when the server has confirmed. It calls told
-	// for one message at a time; told must not block. broken receives an error, or is closed, when
+	// Subscribe subscribes to channels, and returns when the server has confirmed. It calls onMessage
+	// for one message at a time; onMessage must not block. broken receives an error, or is closed, when
 	// the subscription has ended.
-	Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (broken <-chan error, err error)
+	Subscribe(ctx context.Context, onMessage func(channel, message string), channels ...string) (broken <-chan error, err error)
 
 	// Track has the server report changes of the keys that are read on the session, once for each
 	// read. It calls changed with the changed keys, or with nil for all keys; changed must not

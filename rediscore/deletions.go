@@ -33,11 +33,11 @@ type tracker struct {
 	losses *driver.Losses
 	wake   chan struct{} // holds one signal: there are keys to read
 
-	mu    sync.Mutex // guards the rest
-	ask   map[string]tracked
-	known map[string]tracked // keys that the server tracks
-	told  map[string]struct{}
-	since time.Time // when told was last cleared
+	mu       sync.Mutex // guards the rest
+	ask      map[string]tracked
+	known    map[string]tracked // keys that the server tracks
+	reported map[string]struct{}
+	since    time.Time // when reported was last cleared
 }
 
 // A tracked is what the tracker knows of a lease's key.
@@ -51,7 +51,7 @@ type tracked struct {
 func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver.Losses) *tracker {
 	return &tracker{
 		listener: listener{conn: conn, life: life}, keys: keys, losses: losses, wake: make(chan struct{}, 1),
-		ask: map[string]tracked{}, known: map[string]tracked{}, told: map[string]struct{}{},
+		ask: map[string]tracked{}, known: map[string]tracked{}, reported: map[string]struct{}{},
 	}
 }
 
@@ -214,13 +214,13 @@ func (t *tracker) changedLocked(key string, names []string) []string {
 func (t *tracker) tell(name string) {
 	t.mu.Lock()
 	if now := time.Now(); now.Sub(t.since) > tellEvery {
-		clear(t.told)
+		clear(t.reported)
 		t.since = now
 	}
-	_, told := t.told[name]
-	t.told[name] = struct{}{}
+	_, reported := t.reported[name]
+	t.reported[name] = struct{}{}
 	t.mu.Unlock()
-	if !told {
+	if !reported {
 		t.losses.Tell(driver.Loss{Name: name})
 	}
 }

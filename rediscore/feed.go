@@ -32,10 +32,10 @@ const nodesEvery = time.Second
 
 func newEvents(s *Store) *events { return &events{store: s} }
 
-func (v *events) onEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (v *events) onEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	forget := v.feed.OnEvent(told, v.listens)
+	forget := v.feed.OnEvent(listener, v.listens)
 	if v.heard++; v.heard == 1 && !v.closed {
 		var life context.Context
 		life, v.end = context.WithCancel(v.store.life)
@@ -70,12 +70,12 @@ func (v *events) wait() {
 func (v *events) session(life context.Context, session Session) error {
 	space := v.store.keys
 	feed, heard := space.Inboxes()+keys.Feed, space.Inboxes()+keys.Heard
-	told := func(channel, message string) {
+	onMessage := func(channel, message string) {
 		if channel == feed && life.Err() == nil && v.isHeard() {
 			v.message(message)
 		}
 	}
-	broken, err := session.Subscribe(life, told, feed, heard)
+	broken, err := session.Subscribe(life, onMessage, feed, heard)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,10 @@ type cry struct {
 	of *crier
 }
 
-func (s *cry) Subscribe(_ context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
+func (s *cry) Subscribe(_ context.Context, onMessage func(channel, message string), channels ...string) (<-chan error, error) {
 	if len(channels) == 2 {
 		say := func(name string) {
-			told(channels[0], fmt.Sprintf("%s\t1700000000000000\ta1700000000000000 1 0 0 0 0 {}", name))
+			onMessage(channels[0], fmt.Sprintf("%s\t1700000000000000\ta1700000000000000 1 0 0 0 0 {}", name))
 		}
 		say("early")
 		s.of.later = func() { say("later") }

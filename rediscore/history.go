@@ -32,11 +32,11 @@ func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 }
 
 // OnEvent implements driver.Historian.
-func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (e *engine) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	if e.events == nil {
 		return func() {}
 	}
-	return e.events.onEvent(told)
+	return e.events.onEvent(listener)
 }
 
 // parseHistory reads the reply of history.lua. It skips items that are malformed or too old, and

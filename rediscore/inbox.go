@@ -27,7 +27,7 @@ type inbox struct {
 	id      string        // engines address messages to it
 	channel string        // of this inbox
 	all     string        // of all inboxes
-	doubt   chan struct{} // holds one signal: the subscription may be dead
+	suspect chan struct{} // holds one signal: the subscription may be dead
 	losses  driver.Losses
 
 	box mailbox.Box[heard]
@@ -49,7 +49,7 @@ func newInbox(conn Conn, space keys.Space, life context.Context) *inbox {
 	id := string(lockinfo.NewLeaseID())
 	return &inbox{
 		listener: listener{conn: conn, life: life}, id: id, channel: space.Inboxes() + id, all: space.Inboxes() + keys.AllInboxes,
-		doubt: make(chan struct{}, 1), owed: map[lockinfo.LeaseID]struct{}{},
+		suspect: make(chan struct{}, 1), owed: map[lockinfo.LeaseID]struct{}{},
 	}
 }
 
@@ -66,7 +66,7 @@ func (i *inbox) session(session Session) error {
 	defer i.deaf()
 	select {
 	case <-broken: //nolint:errcheck // why it broke does not matter
-	case <-i.doubt:
+	case <-i.suspect:
 	case <-i.life.Done():
 	}
 	return nil
@@ -80,7 +80,7 @@ func (i *inbox) subscribed() {
 	i.made, i.hears = i.made+1, true
 	clear(i.owed)
 	select {
-	case <-i.doubt: // of an earlier subscription
+	case <-i.suspect: // of an earlier subscription
 	default:
 	}
 	i.box.TellAll()
@@ -145,7 +145,7 @@ func (i *inbox) miss(id lockinfo.LeaseID, subscription int) {
 	}
 	delete(i.owed, id)
 	select {
-	case i.doubt <- struct{}{}:
+	case i.suspect <- struct{}{}:
 	default:
 	}
 }

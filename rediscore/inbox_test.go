@@ -96,7 +96,7 @@ func TestOwedMessage(t *testing.T) {
 				}
 				time.Sleep(2 * messageLate)
 				synctest.Wait()
-				if doubted := len(i.doubt) > 0; doubted != c.doubted {
+				if doubted := len(i.suspect) > 0; doubted != c.doubted {
 					t.Errorf("the subscription was doubted: %t, want %t", doubted, c.doubted)
 				}
 			})

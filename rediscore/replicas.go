@@ -39,7 +39,7 @@ func (e *engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 	acked, err = e.wait(ctx, session, req.Replicas, waitFor(ctx, req.TTL))
 	if err != nil {
 		// Not wrapped: the lease is granted, and err may mean that nothing was done.
-		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err) //nolint:errorlint // see above
+		return nil, 0, fmt.Errorf("granted, but the number of replicas that have it is unknown: %s", err) //nolint:errorlint // see above
 	}
 	return reply, acked, nil
 }

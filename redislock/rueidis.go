@@ -184,9 +184,9 @@ type session struct {
 	giveBack func()
 }
 
-func (s *session) Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
+func (s *session) Subscribe(ctx context.Context, onMessage func(channel, message string), channels ...string) (<-chan error, error) {
 	broken := s.on.SetPubSubHooks(rueidis.PubSubHooks{
-		OnMessage: func(m rueidis.PubSubMessage) { told(m.Channel, m.Message) },
+		OnMessage: func(m rueidis.PubSubMessage) { onMessage(m.Channel, m.Message) },
 	})
 	return broken, clientError(s.on.Do(ctx, s.on.B().Subscribe().Channel(channels...).Build()).Error())
 }

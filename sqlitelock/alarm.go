@@ -16,7 +16,7 @@ import (
 const alarmRest = 10 * time.Millisecond
 
 // OnLoss implements driver.LossTeller.
-func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
+func (e *engine) OnLoss(listener func(driver.Loss)) (stop func()) { return e.losses.OnLoss(listener) }
 
 // hearAlarm starts the listener to the alarm, once. It reports leases that are broken from
 // now on.

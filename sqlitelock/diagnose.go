@@ -77,7 +77,7 @@ func fileSystemFinding(kind string) driver.Finding {
 			" may be shared with other hosts: the lock file is for the processes of one host: put it on a local disk, or use a server"}
 	case strings.HasPrefix(kind, "fuse"):
 		return driver.Finding{Level: driver.Warn, Key: "file_system", Text: kind +
-			": it cannot be told whether other hosts share it: the lock file is for the processes of one host"}
+			": whether other hosts share it is unknown: the lock file is for the processes of one host"}
 	}
 	return driver.Finding{Key: "file_system", Text: kind + ", local to this host"}
 }

@@ -29,14 +29,14 @@ type follower struct {
 }
 
 // OnEvent implements driver.Historian.
-func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (e *engine) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	if !e.history {
 		return func() {}
 	}
 	f := &e.follower
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stop = f.OnEvent(told, f.listens)
+	stop = f.OnEvent(listener, f.listens)
 	if !f.running && e.enter(context.Background()) == nil {
 		f.running = true
 		go func() {

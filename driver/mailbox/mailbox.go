@@ -44,10 +44,10 @@ type watch[N any] struct {
 	id  lockinfo.LeaseID
 
 	// The mutex of the box guards the rest.
-	next   *watch[N]
-	c      chan driver.Notice // has room for one; nil until C is called
-	told   bool               // there is a notice in unread; used while c is nil
-	unread driver.Notice
+	next    *watch[N]
+	c       chan driver.Notice // has room for one; nil until C is called
+	pending bool               // there is a notice in unread; used while c is nil
+	unread  driver.Notice
 }
 
 // Watch implements driver.Queuer.
@@ -75,7 +75,7 @@ func (w *watch[N]) C() <-chan driver.Notice {
 	w.box.mu.Lock()
 	defer w.box.mu.Unlock()
 	if w.c == nil {
-		if w.c = make(chan driver.Notice, 1); w.told {
+		if w.c = make(chan driver.Notice, 1); w.pending {
 			w.c <- w.unread
 		}
 	}
@@ -134,20 +134,20 @@ func (i *interest[N]) tell(notice driver.Notice) {
 // tell sends a notice. It replaces a notice that was not received, but replaces a grant only by
 // a grant: otherwise the waiter would need another request to learn of its lease.
 func (w *watch[N]) tell(notice driver.Notice) {
-	if unread, told := w.take(); told && notice.Token == 0 {
+	if unread, pending := w.take(); pending && notice.Token == 0 {
 		notice = unread
 	}
 	if w.c == nil {
-		w.told, w.unread = true, notice
+		w.pending, w.unread = true, notice
 	} else {
 		w.c <- notice // there is room: only the owner of box.mu sends
 	}
 }
 
 // take takes back the notice that was not received, if any.
-func (w *watch[N]) take() (unread driver.Notice, told bool) {
+func (w *watch[N]) take() (unread driver.Notice, pending bool) {
 	if w.c == nil {
-		return w.unread, w.told
+		return w.unread, w.pending
 	}
 	select {
 	case unread = <-w.c:

@@ -178,7 +178,7 @@ func (s *Server) known(r *door.Request) (*caller.Caller, error) {
 // unknownCaller returns the refusal of a request without credentials, or with wrong ones.
 func unknownCaller(r *door.Request, err error) error {
 	if errors.Is(err, caller.ErrUnavailable) {
-		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "callers cannot be told", slog.Any("error", err))
+		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "callers cannot be identified", slog.Any("error", err))
 		return errCannotTell
 	}
 	refusal := &door.Refusal{

@@ -66,8 +66,8 @@ type Failure struct {
 	// last is the error of the last request, or of the caller's context if that has ended.
 	last  error
 	ended bool // the caller's context has ended
-	// doubt is the error of the last request that the store may have carried out, or nil.
-	doubt error
+	// unknown is the error of the last request that the store may have carried out, or nil.
+	unknown error
 }
 
 // once sends the request once, for timeout at most, and notes the result.
@@ -77,7 +77,7 @@ func (f *Failure) once(ctx context.Context, timeout time.Duration, send func(con
 	f.last = send(ctx)
 	if f.last != nil && !driver.Definite(f.last) {
 		f.last = hideLimit(ctx, f.last)
-		f.doubt = f.last
+		f.unknown = f.last
 	}
 }
 
@@ -93,8 +93,8 @@ func (f *Failure) Effective() error {
 	switch {
 	case f == nil:
 		return nil
-	case f.doubt != nil && !f.Lost():
-		return fmt.Errorf("%w: %w", driver.ErrOutcomeUnknown, f.doubt)
+	case f.unknown != nil && !f.Lost():
+		return fmt.Errorf("%w: %w", driver.ErrOutcomeUnknown, f.unknown)
 	}
 	return f.last
 }

@@ -89,4 +89,4 @@ func (b broken) describe(now time.Time) lockinfo.Broken {
 }
 
 // OnLoss implements driver.LossTeller.
-func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
+func (e *Engine) OnLoss(listener func(driver.Loss)) (stop func()) { return e.losses.OnLoss(listener) }

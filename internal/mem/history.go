@@ -118,9 +118,9 @@ func (e *Engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 }
 
 // OnEvent implements driver.Historian.
-func (e *Engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (e *Engine) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	if e.chronicle == nil {
 		return func() {}
 	}
-	return e.chronicle.feed.OnEvent(told, true)
+	return e.chronicle.feed.OnEvent(listener, true)
 }

@@ -32,7 +32,7 @@ type Queue struct {
 	logger   *slog.Logger // nil: slog.Default at the time
 	run      func()       // deliver as a value, so that starting it does not allocate
 
-	told atomic.Uint64 // how many events were delivered
+	delivered atomic.Uint64 // how many events were delivered
 
 	mu       sync.Mutex        // guards the fields up to dropped
 	batches  [][]observe.Event // the events that deliver has not taken; all batches but the last are full
@@ -107,7 +107,7 @@ func (q *Queue) roomLocked() *observe.Event {
 }
 
 // waitingLocked returns how many events were taken and not delivered.
-func (q *Queue) waitingLocked() uint64 { return q.taken - q.told.Load() }
+func (q *Queue) waitingLocked() uint64 { return q.taken - q.delivered.Load() }
 
 // deliver delivers the waiting events until none is left.
 func (q *Queue) deliver() {
@@ -157,7 +157,7 @@ func (q *Queue) take() bool {
 // call calls the Observer with one event.
 func (q *Queue) call(e *observe.Event) {
 	defer func() {
-		q.told.Add(1)
+		q.delivered.Add(1)
 		if p := recover(); p != nil {
 			q.warnPanic(e, p)
 		}
@@ -167,7 +167,7 @@ func (q *Queue) call(e *observe.Event) {
 
 // Wait waits until all events are delivered, ctx ends, or no event was delivered for the time of
 // patience. If events are left it logs and returns their number.
-func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
+func (q *Queue) Wait(ctx context.Context, patience time.Duration) (undelivered int) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -180,7 +180,7 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 		if q.idle == nil {
 			q.idle = make(chan struct{})
 		}
-		idle, told := q.idle, q.told.Load()
+		idle, delivered := q.idle, q.delivered.Load()
 		q.mu.Unlock()
 		select {
 		case <-idle:
@@ -189,7 +189,7 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 		case <-ctx.Done():
 			return q.giveUp()
 		case <-timer.C:
-			if q.told.Load() == told {
+			if q.delivered.Load() == delivered {
 				return q.giveUp()
 			}
 			timer.Reset(patience)
@@ -207,39 +207,39 @@ func (q *Queue) sayDrops() {
 }
 
 // giveUp logs and returns how many events were not delivered.
-func (q *Queue) giveUp() (untold int) {
+func (q *Queue) giveUp() (undelivered int) {
 	q.mu.Lock()
-	untold = int(q.waitingLocked())
+	undelivered = int(q.waitingLocked())
 	q.mu.Unlock()
 	q.sayDrops()
-	if untold > 0 {
-		q.warn("holdfast: closed before the Observer was told everything: it blocks, or is slow", slog.Int("untold", untold))
+	if undelivered > 0 {
+		q.warn("holdfast: closed before the Observer had received all events: it blocks, or is slow", slog.Int("undelivered", undelivered))
 	}
-	return untold
+	return undelivered
 }
 
 // watchLocked calls watch after a pause.
 func (q *Queue) watchLocked(pause time.Duration) {
-	told := q.told.Load()
-	time.AfterFunc(pause, func() { q.watch(told) })
+	delivered := q.delivered.Load()
+	time.AfterFunc(pause, func() { q.watch(delivered) })
 }
 
-// watch warns if the Observer blocks: told was the number of delivered events a pause ago. It also
+// watch warns if the Observer blocks: delivered was the number of delivered events a pause ago. It also
 // logs dropped events. It runs again as long as events are waiting, or drops are not logged yet.
-func (q *Queue) watch(told uint64) {
+func (q *Queue) watch(delivered uint64) {
 	q.mu.Lock()
 	if !q.running && q.dropped.n == 0 {
 		q.watching = false
 		q.mu.Unlock()
 		return
 	}
-	blocks := q.running && q.told.Load() == told
+	blocks := q.running && q.delivered.Load() == delivered
 	warn := blocks && !q.warned
 	q.warned = blocks
 	waiting, dropped := q.waitingLocked(), q.dropped.due()
 	q.mu.Unlock()
 	if warn {
-		q.warn("holdfast: the Observer blocks: it is told nothing until it returns, and events are dropped if too many wait; locks go on",
+		q.warn("holdfast: the Observer blocks: it receives nothing until it returns, and events are dropped if too many wait; locks go on",
 			slog.Duration("for", blockedAfter), slog.Uint64("waiting", waiting))
 	}
 	q.warnDropped(dropped)

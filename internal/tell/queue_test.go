@@ -198,13 +198,13 @@ func TestWaitEnds(t *testing.T) {
 		if left := q.Wait(t.Context(), time.Second); left != 2 || time.Since(began) != time.Second {
 			t.Errorf("%d are left after %s", left, time.Since(began))
 		}
-		l.want(t, "untold=2")
+		l.want(t, "undelivered=2")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if left := q.Wait(ctx, time.Second); left != 2 || time.Since(began) != time.Second+time.Millisecond {
 			t.Errorf("%d are left after %s", left, time.Since(began))
 		}
-		l.want(t, "untold=2")
+		l.want(t, "undelivered=2")
 		close(free)
 	})
 }

@@ -159,7 +159,7 @@ END
 $$;
 
 -- give_place puts a request at the end of the queue, or lengthens the place that it has.
--- What is told about it goes to the engine that asked last.
+-- Notices about it go to the engine that requested it last.
 CREATE OR REPLACE FUNCTION holdfast.give_place(s holdfast.step, _id text, _mode integer, _limit integer, _permits integer, _holder text,
 	_min bigint, _once boolean, _waiter_ttl bigint, _inbox text) RETURNS holdfast.step LANGUAGE plpgsql AS $$
 BEGIN

@@ -151,5 +151,5 @@ CREATE TYPE holdfast.step AS (
 	changed     boolean, -- the row has to be written
 	grants      boolean, -- something was granted or lengthened: the commit has to be durable
 	first_event bigint,  -- the first event of this step; NULL: none
-	told        jsonb    -- whom to tell: [{"id": …, "token": …, "inbox": …}]
+	notices     jsonb    -- to waiters: [{"id": …, "token": …, "inbox": …}]
 );

@@ -43,8 +43,8 @@ CREATE OR REPLACE FUNCTION holdfast.notices(s holdfast.step) RETURNS jsonb LANGU
 DECLARE
 	heard boolean := s.first_event IS NOT NULL AND holdfast.heard();
 BEGIN
-	IF s.told IS NULL AND NOT heard THEN RETURN NULL; END IF;
-	RETURN pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('told', s.told, 'name', s.name,
+	IF s.notices IS NULL AND NOT heard THEN RETURN NULL; END IF;
+	RETURN pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('notices', s.notices, 'name', s.name,
 		'from', CASE WHEN heard THEN s.first_event ELSE 0 END, 'to', s.events));
 END
 $$;
@@ -68,10 +68,10 @@ BEGIN
 END
 $$;
 
--- tell notes a waiter to be told after the commit: 0 to look again, else its token.
+-- tell notes a notice to a waiter, to be sent after the commit: 0 to look again, else its token.
 CREATE OR REPLACE FUNCTION holdfast.tell(s holdfast.step, _id text, _token bigint, _inbox text) RETURNS holdfast.step LANGUAGE plpgsql AS $$
 BEGIN
-	s.told := COALESCE(s.told, '[]') || pg_catalog.jsonb_build_object('id', _id, 'token', _token, 'inbox', _inbox);
+	s.notices := COALESCE(s.notices, '[]') || pg_catalog.jsonb_build_object('id', _id, 'token', _token, 'inbox', _inbox);
 	RETURN s;
 END
 $$;

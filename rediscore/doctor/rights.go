@@ -169,7 +169,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	who := s.user(ctx)
 	channel := s.store.Keys().Inboxes() + string(lockinfo.NewLeaseID())
 	came := make(chan struct{}, 1)
-	told := func(string, string) {
+	onMessage := func(string, string) {
 		select {
 		case came <- struct{}{}:
 		default:
@@ -187,7 +187,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	session, err := s.first.Dedicate(ctx)
 	if err == nil {
 		defer session.Close() // it may still be subscribed
-		_, err = session.Subscribe(ctx, told, channel)
+		_, err = session.Subscribe(ctx, onMessage, channel)
 	}
 	if err != nil {
 		refused("subscribe", err)

@@ -49,7 +49,7 @@ func (s *survey) lookAtVersion(server *server) {
 	enough, known := server.info.newEnough()
 	switch {
 	case !known:
-		s.found(driver.Warn, "server", server.addr, "%s: its version cannot be told: it must have the commands of Redis 6.2", text)
+		s.found(driver.Warn, "server", server.addr, "%s: its version is unknown: it must have the commands of Redis 6.2", text)
 	case !enough:
 		s.failed("server", server.addr, fmt.Errorf("%s is %w: update it to Redis 6.2 or later, or Valkey", text, driver.ErrUnsupported))
 	default:

@@ -222,7 +222,7 @@ func (m *member) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, er
 }
 
 // OnLoss implements driver.LossTeller.
-func (m *member) OnLoss(told func(driver.Loss)) (stop func()) { return m.losses.OnLoss(told) }
+func (m *member) OnLoss(listener func(driver.Loss)) (stop func()) { return m.losses.OnLoss(listener) }
 
 // List implements driver.Lister.
 func (m *member) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {

@@ -51,7 +51,7 @@ func ErrorFor(code, detail, author, reason string) error {
 	if code == "lost" && detail == driver.ErrLost.Error() {
 		return driver.ErrLost
 	}
-	return &told{class: classes[code], detail: detail}
+	return &remoteError{class: classes[code], detail: detail}
 }
 
 // classes maps codes to definite errors. A server that drains, or whose engine was closed, is
@@ -91,13 +91,13 @@ func Refused(p wire.Problem) error {
 	return ErrorFor(p.Code, p.Detail, "", "")
 }
 
-// A told error came from a server.
-type told struct {
+// A remoteError came from a server.
+type remoteError struct {
 	class  error // nil: the error is not definite
 	detail string
 }
 
-func (e *told) Error() string {
+func (e *remoteError) Error() string {
 	switch {
 	case e.detail != "":
 		return e.detail
@@ -107,7 +107,7 @@ func (e *told) Error() string {
 	return driver.ErrOutcomeUnknown.Error()
 }
 
-func (e *told) Unwrap() error { return e.class }
+func (e *remoteError) Unwrap() error { return e.class }
 
 // RefreshReplyOf returns the form of a reply.
 func RefreshReplyOf(r driver.RefreshReply) RefreshReply {

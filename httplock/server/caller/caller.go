@@ -132,7 +132,7 @@ func (w Wrong) Error() string { return string(w) }
 
 // ErrUnavailable is wrapped by the error of a Source that cannot find out now who sends a
 // request. The server answers 503 instead of 401, so that the client retries.
-var ErrUnavailable = errors.New("callers cannot be told now")
+var ErrUnavailable = errors.New("callers cannot be identified now")
 
 // First returns a Source that tries others in turn. The first that knows the caller, or
 // finds wrong credentials, decides.

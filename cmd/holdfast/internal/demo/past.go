@@ -31,11 +31,11 @@ type pastEngine struct {
 }
 
 // OnEvent implements driver.Historian.
-func (p *pastEngine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+func (p *pastEngine) OnEvent(listener func(lockinfo.HistoryEvent)) (stop func()) {
 	for _, e := range p.past {
-		told(p.aged(e))
+		listener(p.aged(e))
 	}
-	return p.Forward.OnEvent(told)
+	return p.Forward.OnEvent(listener)
 }
 
 // History implements driver.Historian.

@@ -29,7 +29,7 @@ func Watch(pid int) (*Script, error) {
 	}
 	switch err := syscall.Kill(pid, 0); {
 	case errors.Is(err, syscall.EPERM):
-		return nil, fmt.Errorf("%d: it is another user's process, which could not be told of a loss", pid)
+		return nil, fmt.Errorf("%d: it is another user's process, which could not be notified of a loss", pid)
 	case err != nil:
 		return nil, fmt.Errorf("%d: %w", pid, errEnded)
 	}

@@ -23,8 +23,8 @@ func (w *watch) open() {
 	}.Answer)
 }
 
-// told bounds how long a request waits for the watch, which may have ended.
-const told = time.Second
+// answerLimit bounds how long a request waits for the watch, which may have ended.
+const answerLimit = time.Second
 
 // tell makes the watch check the hold, so that the warden knows of an extension before the client
 // relies on it.
@@ -33,7 +33,7 @@ func (w *watch) tell() {
 	select {
 	case w.extended <- done:
 		<-done
-	case <-time.After(told):
+	case <-time.After(answerLimit):
 	}
 }
 

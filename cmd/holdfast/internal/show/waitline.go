@@ -38,7 +38,7 @@ type WaitLine struct {
 	state    holdfast.WaitState
 	at       time.Time // when state was set
 	begun    bool
-	told     bool // a message was printed
+	printed  bool // a message was printed
 	over     bool
 	changed  chan struct{} // has room for one
 	end      chan struct{} // closed by End
@@ -85,8 +85,8 @@ func (l *WaitLine) Update(s holdfast.WaitState) {
 // tellLocked prints the state as a message, if the user wants it. The caller that notices an
 // outage reports it.
 func (l *WaitLine) tellLocked() {
-	if l.state.Outage == nil && (l.verbose || !l.told) {
-		l.told = true
+	if l.state.Outage == nil && (l.verbose || !l.printed) {
+		l.printed = true
 		l.say(WaitText(l.state))
 	}
 }

@@ -53,8 +53,8 @@ type watched struct {
 // A begun is a known lease.
 type begun struct {
 	lockinfo.HistoryEvent
-	at   time.Time // of the grant
-	told bool      // an event reported it, so the store has its history
+	at       time.Time // of the grant
+	recorded bool      // an event reported it, so the store has its history
 }
 
 type possession struct {
@@ -85,14 +85,14 @@ func (l *lookout) hear(e lockinfo.HistoryEvent) {
 }
 
 // addLocked notes a lease, unless it is known.
-func (l *lookout) addLocked(e lockinfo.HistoryEvent, at time.Time, told bool) {
+func (l *lookout) addLocked(e lockinfo.HistoryEvent, at time.Time, recorded bool) {
 	w := l.names[e.Name]
 	if w == nil {
 		w = &watched{leases: map[uint64]begun{}, due: time.Now().Add(lookPause)}
 		l.names[e.Name] = w
 	}
-	if b, known := w.leases[e.Token]; !known || told && !b.told {
-		w.leases[e.Token] = begun{e, at, told}
+	if b, known := w.leases[e.Token]; !known || recorded && !b.recorded {
+		w.leases[e.Token] = begun{e, at, recorded}
 	}
 }
 
@@ -237,7 +237,7 @@ func (l *lookout) settle(ctx context.Context, name string, gone map[uint64]begun
 			continue
 		}
 		b := gone[token]
-		if !b.told {
+		if !b.recorded {
 			l.missed()
 			continue
 		}

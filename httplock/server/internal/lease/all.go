@@ -137,7 +137,7 @@ func (g *group) send(ctx context.Context) (reply driver.AllReply, sent time.Time
 		sent = time.Now() // INVARIANT I3: before the answered copy is sent
 		reply, err = g.r.House.Features.AllAcquirer.AcquireAll(ctx, reqs)
 		for _, a := range g.all {
-			a.doubt = a.doubt || err != nil && !driver.Definite(err)
+			a.uncertain = a.uncertain || err != nil && !driver.Definite(err)
 		}
 		return err
 	})
@@ -173,7 +173,7 @@ func (g *group) settle(err error) {
 		switch {
 		case err == nil:
 			g.r.House.Limits.Renewed(g.r.Caller, a.counted(), a.Req.TTL)
-		case !a.keyed && (a.doubt || errors.Is(err, context.Canceled)):
+		case !a.keyed && (a.uncertain || errors.Is(err, context.Canceled)):
 			left = append(left, a)
 		case Definite(err) && !there:
 			g.r.House.Limits.Ended(g.r.Caller, a.counted())

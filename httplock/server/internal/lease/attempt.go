@@ -27,11 +27,11 @@ type Attempt struct {
 	store *Store
 	keyed bool // the caller has a key
 
-	began   time.Time      // before the first request was sent
-	Blocker driver.Blocker // of the last reply Held
-	sent    time.Time      // when the request of that reply was sent
-	doubt   bool           // a request without a definite reply may have been carried out
-	gaveUp  bool           // the place
+	began     time.Time      // before the first request was sent
+	Blocker   driver.Blocker // of the last reply Held
+	sent      time.Time      // when the request of that reply was sent
+	uncertain bool           // a request without a definite reply may have been carried out
+	gaveUp    bool           // the place
 
 	repeated bool  // an earlier request had the same key
 	seen     found // its lease or place, as last seen
@@ -118,7 +118,7 @@ func (a *Attempt) send(ctx context.Context) (reply driver.AcquireReply, sent tim
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
 		sent = time.Now()
 		reply, err = a.store.House.Engine.Acquire(ctx, a.Req)
-		a.doubt = a.doubt || err != nil && !driver.Definite(err)
+		a.uncertain = a.uncertain || err != nil && !driver.Definite(err)
 		return err
 	})
 	return reply, sent, f.Effective()
@@ -127,11 +127,11 @@ func (a *Attempt) send(ctx context.Context) (reply driver.AcquireReply, sent tim
 // Wait requests the lock, and waits for it up to limit or until ctx ends. ctx must end when
 // the client disconnects. If ctx ends or the server drains, the place of a client with a key
 // stays in the queue for its waiter TTL. It also stays if the client prefers that: the error
-// is then a *queuedError. Any other wait without success leaves no place. told, which may be
+// is then a *queuedError. Any other wait without success leaves no place. changed, which may be
 // nil, is called for each change of the blocker.
-func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(driver.Blocker)) (Grant, error) {
-	g, err := a.waited(ctx, limit, told)
-	if err != nil && !a.keyed && (a.doubt || a.Blocker.Place > 0 && !a.gaveUp) {
+func (a *Attempt) Wait(ctx context.Context, limit time.Duration, changed func(driver.Blocker)) (Grant, error) {
+	g, err := a.waited(ctx, limit, changed)
+	if err != nil && !a.keyed && (a.uncertain || a.Blocker.Place > 0 && !a.gaveUp) {
 		abandon(a)
 	}
 	limits := a.R.House.Limits

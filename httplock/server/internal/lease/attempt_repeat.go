@@ -51,7 +51,7 @@ func (a *Attempt) meet(ctx context.Context) (err error) {
 	}
 	a.Req.First = false
 	// After a request in doubt, it may be the lease or place of this very attempt.
-	a.repeated = a.seen.there && (!a.doubt || a.seen.Since > a.seen.sent.Sub(a.began))
+	a.repeated = a.seen.there && (!a.uncertain || a.seen.Since > a.seen.sent.Sub(a.began))
 	return a.compare(a.seen)
 }
 

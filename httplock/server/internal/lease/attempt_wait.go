@@ -19,9 +19,9 @@ import (
 const leastWaiterTTL = 2 * time.Second
 
 // waited does as Wait, without the limits on leases.
-func (a *Attempt) waited(ctx context.Context, limit time.Duration, told func(driver.Blocker)) (Grant, error) {
+func (a *Attempt) waited(ctx context.Context, limit time.Duration, changed func(driver.Blocker)) (Grant, error) {
 	a.began = time.Now()
-	w := waiter{Attempt: a, end: a.began.Add(limit), told: told}
+	w := waiter{Attempt: a, end: a.began.Add(limit), changed: changed}
 	w.wait.Places, w.wait.Closing = &a.store.places, a.store.House.Draining
 	if limit > 0 {
 		leave, err := a.R.House.Limits.Waiter(a.R.Caller)
@@ -77,19 +77,19 @@ func (a *Attempt) waited(ctx context.Context, limit time.Duration, told func(dri
 // A waiter is an attempt that waits between its requests.
 type waiter struct {
 	*Attempt
-	wait  wait.Waiter[time.Time]
-	end   time.Time            // the last request is sent then
-	told  func(driver.Blocker) // may be nil
-	knows bool                 // told has been called
+	wait    wait.Waiter[time.Time]
+	end     time.Time            // the last request is sent then
+	changed func(driver.Blocker) // may be nil
+	knows   bool                 // changed was called
 }
 
 // blocked notes the blocker in the reply to a request that was sent at sent.
 func (w *waiter) blocked(b driver.Blocker, sent time.Time) {
 	was := w.Blocker
 	w.Blocker, w.sent = b, sent
-	if w.told != nil && (!w.knows || was.Place != b.Place || was.Queue != b.Queue || was.Holder.String() != b.Holder.String()) {
+	if w.changed != nil && (!w.knows || was.Place != b.Place || was.Queue != b.Queue || was.Holder.String() != b.Holder.String()) {
 		w.knows = true
-		w.told(b)
+		w.changed(b)
 	}
 }
 

@@ -29,13 +29,13 @@ func (d *Store) End(ctx context.Context, r *door.Request, name string, id lockin
 // Cancel sends a release until the store answers. If the lease is lost after a copy without a
 // reply, that copy has released it.
 func (d *Store) Cancel(ctx context.Context, req driver.ReleaseRequest) error {
-	doubt := false
+	uncertain := false
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) error {
 		err := d.House.Engine.Release(ctx, req)
-		doubt = doubt || err != nil && !driver.Definite(err)
+		uncertain = uncertain || err != nil && !driver.Definite(err)
 		return err
 	})
-	if f.Lost() && doubt {
+	if f.Lost() && uncertain {
 		return nil
 	}
 	return f.Effective()

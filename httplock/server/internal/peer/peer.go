@@ -28,8 +28,8 @@ func Of(ctx context.Context) net.Conn {
 // acknowledged: over TCP by the system at the other end of the connection, which may be
 // a proxy, and on a unix socket by the program, which has read it.
 type Arrivals struct {
-	told func() (waiting int, acked uint64, ok bool)
-	last uint64 // of acked
+	count func() (waiting int, acked uint64, ok bool)
+	last  uint64 // of acked
 }
 
 // A teller is a connection that counts its arrivals itself.
@@ -40,10 +40,10 @@ type teller interface {
 // ArrivalsOf returns the arrivals of conn.
 func ArrivalsOf(conn net.Conn) *Arrivals {
 	if c, ok := conn.(teller); ok {
-		return &Arrivals{told: c.Arrived}
+		return &Arrivals{count: c.Arrived}
 	}
 	raw := rawOf(conn)
-	return &Arrivals{told: func() (waiting int, acked uint64, ok bool) {
+	return &Arrivals{count: func() (waiting int, acked uint64, ok bool) {
 		if raw == nil {
 			return 0, 0, false
 		}
@@ -54,7 +54,7 @@ func ArrivalsOf(conn net.Conn) *Arrivals {
 // Look reports whether everything written so far has arrived, or at least more than at the
 // last call. known is false if the system cannot tell.
 func (a *Arrivals) Look() (arrives, known bool) {
-	waiting, acked, ok := a.told()
+	waiting, acked, ok := a.count()
 	more := acked > a.last
 	a.last = acked
 	return ok && (waiting == 0 || more), ok

@@ -62,9 +62,9 @@ func (s *stream) release(ctx context.Context) {
 // another server holds the lease when the promise ends, the expiry has moved since the first
 // look, right after the close. In doubt the lease is left to expire.
 func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
-	doubt := s.times.doubt()
-	first, ok := s.expiry(ctx, doubt)
-	if !ok || first.answered.Sub(closed) > doubt {
+	tolerance := s.times.tolerance()
+	first, ok := s.expiry(ctx, tolerance)
+	if !ok || first.answered.Sub(closed) > tolerance {
 		return
 	}
 	holds := &s.door.holds
@@ -77,7 +77,7 @@ func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
 			return
 		}
 		_ = s.R.Guard(func() { // otherwise it expires
-			if now, ok := s.expiry(ctx, lease.RequestTimeout); ok && now.latest().Sub(first.earliest()) <= doubt {
+			if now, ok := s.expiry(ctx, lease.RequestTimeout); ok && now.latest().Sub(first.earliest()) <= tolerance {
 				s.release(ctx)
 			}
 		})

@@ -169,9 +169,9 @@ func (h *hold) leave() {
 	leave(lease)
 }
 
-// told handles the notice of a loss, for streams whose clients renew. The leases of other
+// onLoss handles the notice of a loss, for streams whose clients renew. The leases of other
 // streams report their loss themselves.
-func (k *holds) told(loss driver.Loss) {
+func (k *holds) onLoss(loss driver.Loss) {
 	if loss.LeaseID == "" {
 		return
 	}

@@ -84,7 +84,7 @@ func (s *stream) hold(lease *holdfast.Lease) (e *ending, closed bool) {
 			return &ending{event: "moved"}, false
 		case <-over:
 			return lossOf(context.Cause(lease.Context())), false
-		case e := <-s.told:
+		case e := <-s.endings:
 			return e, false
 		case <-timer.C:
 		}
@@ -195,7 +195,7 @@ func (s *stream) verify(ctx context.Context) {
 // tell ends the stream from outside. The first to do so decides.
 func (s *stream) tell(e *ending) {
 	select {
-	case s.told <- e:
+	case s.endings <- e:
 	default:
 	}
 }

@@ -36,7 +36,7 @@ func Open(h *door.House) (s *lease.Store, answer door.Func, leave func()) {
 	d.Store = lease.New(h, func(name string, id lockinfo.LeaseID) { d.holds.end(name, id, &ending{event: "released"}) })
 	deaf := func() {}
 	if teller := h.Features.LossTeller; teller != nil {
-		deaf = teller.OnLoss(d.holds.told)
+		deaf = teller.OnLoss(d.holds.onLoss)
 	}
 	return d.Store, d.hold, func() {
 		deaf()
@@ -49,14 +49,14 @@ func Open(h *door.House) (s *lease.Store, answer door.Func, leave func()) {
 // the lease.
 type stream struct {
 	*lease.Attempt
-	door   *streams
-	times  holdTimes
-	form   holdForm
-	grant  lease.Grant
-	out    lines
-	told   chan *ending // an ending from outside; has room for one
-	began  bool         // the line "acquired" was written
-	closed bool         // a line could not be written: the server has given up the client
+	door    *streams
+	times   holdTimes
+	form    holdForm
+	grant   lease.Grant
+	out     lines
+	endings chan *ending // an ending from outside; has room for one
+	began   bool         // the line "acquired" was written
+	closed  bool         // a line could not be written: the server has given up the client
 
 	arrivals *peer.Arrivals
 	heard    time.Time // when everything that was written before had arrived
@@ -87,7 +87,7 @@ func (d *streams) hold(w http.ResponseWriter, r *door.Request) error {
 // newStream returns the stream for a request.
 func (d *streams) newStream(w http.ResponseWriter, r *door.Request) (s *stream, err error) {
 	began := time.Now()
-	s = &stream{door: d, heard: began, told: make(chan *ending, 1), arrivals: peer.ArrivalsOf(peer.Of(r.Context()))}
+	s = &stream{door: d, heard: began, endings: make(chan *ending, 1), arrivals: peer.ArrivalsOf(peer.Of(r.Context()))}
 	if s.form, err = holdFormOf(r); err != nil {
 		return nil, err
 	}
@@ -145,13 +145,13 @@ func (s *stream) await() (lease.Grant, error) {
 	defer cancel()
 	limit := lease.MS(s.Want.WaitMS)
 	blocked, done := make(chan driver.Blocker, 1), make(chan result, 1)
-	var told func(driver.Blocker)
+	var changed func(driver.Blocker)
 	if limit > 0 {
-		told = func(b driver.Blocker) { door.Replace(blocked, b) }
+		changed = func(b driver.Blocker) { door.Replace(blocked, b) }
 	}
 	go func() {
 		var r result
-		if fault := s.R.Guard(func() { r.grant, r.err = s.Wait(ctx, limit, told) }); fault != nil {
+		if fault := s.R.Guard(func() { r.grant, r.err = s.Wait(ctx, limit, changed) }); fault != nil {
 			r.err = fault
 		}
 		done <- r

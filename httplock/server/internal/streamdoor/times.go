@@ -30,9 +30,9 @@ func (t holdTimes) silence() time.Duration { return min(2*t.ttl/3, 20*time.Secon
 // farewell is how long before its deadline a lease is reported lost.
 func (t holdTimes) farewell() time.Duration { return t.ttl / 10 }
 
-// doubt is the largest difference between the expiries of a lease in two looks without a
+// tolerance is the largest difference between the expiries of a lease in two looks without a
 // renewal between them. It is also how long the first look may take.
-func (t holdTimes) doubt() time.Duration { return t.quiet() / 20 }
+func (t holdTimes) tolerance() time.Duration { return t.quiet() / 20 }
 
 // stale is the age of a renewal after which the stream renews again, so that every server that
 // holds a lease renews it once in each quiet time: see freeLater. If the quiet time is a third
