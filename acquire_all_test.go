@@ -129,7 +129,7 @@ func TestTryAcquireAllTakesAllOrNone(t *testing.T) {
 		nothingLeft(t, engine, "a", "c")
 		lock, _ := engine.Inspect(t.Context(), "b")
 		expect(t, len(lock.Queue) == 0 && len(lock.Holders) == 1, "b = %+v, want it left alone", lock)
-		expect(t, fmt.Sprint(refused) == "[b]", "the Observer was told of refusals of %s, want of b", refused)
+		expect(t, fmt.Sprint(refused) == "[b]", "the Observer received refusals of %s, want of b", refused)
 		l.Release(t.Context())
 	})
 }

@@ -177,7 +177,7 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		must(t, err)
 		wantErr(t, errOf(c.Acquire(t.Context(), "free", opts)), holdfast.ErrHeld)
 		synctest.Wait()
-		expect(t, waited.Load() == 1, "the Observer was told %d times that somebody waits", waited.Load())
+		expect(t, waited.Load() == 1, "the Observer received %d events Waiting", waited.Load())
 		wantErr(t, lease.Release(t.Context()), nil)
 
 		// The wait for that reply lasts for RequestTimeout at most.

@@ -107,7 +107,7 @@ func TestLeaseOutlivesContextOfAcquire(t *testing.T) {
 		l, err := c.Acquire(ctx, "a", nil)
 		must(t, err)
 		time.Sleep(5 * time.Minute)
-		expect(t, l.Valid() && l.Context().Err() == nil, "the lease is over: %v", context.Cause(l.Context()))
+		expect(t, l.Valid() && l.Context().Err() == nil, "the lease has ended: %v", context.Cause(l.Context()))
 		if err := l.Release(ctx); err != nil {
 			t.Errorf("Release under an ended context: %v", err)
 		}

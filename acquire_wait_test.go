@@ -142,7 +142,7 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 			o := granted(t, waiting)
 			took := o.at.Sub(start)
 			expect(t, took == 0 && engine.count("refresh") == refreshes,
-				"acquired %s after the release, with %d refreshes; want by news", took, engine.count("refresh")-refreshes)
+				"acquired %s after the release, with %d refreshes; want by a notice", took, engine.count("refresh")-refreshes)
 			o.lease.Release(t.Context())
 			nothingLeft(t, engine, "a")
 		})

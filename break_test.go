@@ -269,7 +269,7 @@ func TestTimeToLookRenewsAtOnce(t *testing.T) {
 			store.Release(t.Context(), driver.ReleaseRequest{Name: l.Name(), LeaseID: l.ID()})
 			engine.told(driver.Loss{Name: l.Name()})
 			synctest.Wait()
-			expect(t, l.Context().Err() != nil, "the lease of %q is over in the store, and a look has not found out", l.Name())
+			expect(t, l.Context().Err() != nil, "the lease of %q has ended in the store, and a look has not found out", l.Name())
 			l.Release(t.Context())
 		}
 	})

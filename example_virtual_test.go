@@ -61,7 +61,7 @@ func TestArmThatHangs(t *testing.T) {
 			})
 			<-ctx.Done()
 			if took := time.Since(start); took < 2*time.Second || took > 3*time.Second {
-				t.Errorf("the step was told after %s, want 2 to 3 s", took)
+				t.Errorf("the step was notified after %s, want 2 to 3 s", took)
 			}
 			return nil
 		}

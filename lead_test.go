@@ -128,7 +128,7 @@ func TestLeadAgainAfterLoss(t *testing.T) {
 		time.Sleep(time.Minute)
 		cancel()
 		wantErr(t, <-done, nil)
-		need(t, len(o.all) == 4 && len(failed) == 3 && errors.Is(failed[0], holdfast.ErrBroken), "%d leads, and told of %v; want 4 and 3 breaks", len(o.all), failed)
+		need(t, len(o.all) == 4 && len(failed) == 3 && errors.Is(failed[0], holdfast.ErrBroken), "%d leads, and received %v; want 4 and 3 breaks", len(o.all), failed)
 		for i, l := range o.all[1:] {
 			expect(t, l.began.Equal(o.all[i].over), "lead %d began %s after the end of the one before", i+1, l.began.Sub(o.all[i].over))
 		}

@@ -288,7 +288,7 @@ func TestKeepAliveWithSlowStore(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("latency of 1.2 TTL: still trusted after a minute")
 		}
-		expect(t, holders(t, engine.Engine, "a") == 1, "told after the store's expiry")
+		expect(t, holders(t, engine.Engine, "a") == 1, "notified after the store's expiry")
 		engine.heal()
 		l.Release(t.Context())
 	})

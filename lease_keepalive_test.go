@@ -67,13 +67,13 @@ func TestKeepAliveTellsLossAtDeadline(t *testing.T) {
 			engine.set(fault, nil)
 			<-l.Context().Done()
 			now := time.Now()
-			expect(t, now.Equal(l.Deadline()), "told %s after the deadline", now.Sub(l.Deadline()))
+			expect(t, now.Equal(l.Deadline()), "notified %s after the deadline", now.Sub(l.Deadline()))
 			why := context.Cause(l.Context())
 			wantErr(t, why, holdfast.ErrLost)
 			if told := strings.HasSuffix(why.Error(), "(the last renewal: outcome is unknown: connection reset)"); told != (name == "fails") {
 				t.Errorf("the loss says: %v", why)
 			}
-			expect(t, holders(t, engine.Engine, "a") == 1, "told after the store's expiry")
+			expect(t, holders(t, engine.Engine, "a") == 1, "notified after the store's expiry")
 			engine.heal()
 			time.Sleep(time.Minute)
 			expect(t, !l.Valid() && l.Remaining() == 0, "loss is not final")
@@ -92,7 +92,7 @@ func TestKeepAliveTellsWhenTakenAway(t *testing.T) {
 		start := time.Now()
 		<-l.Context().Done()
 		took := time.Since(start)
-		expect(t, took <= 5*time.Second, "told after %s, want within 5 s", took)
+		expect(t, took <= 5*time.Second, "notified after %s, want within 5 s", took)
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
 	})
 }

@@ -254,7 +254,7 @@ func TestDowngradeOfLostLease(t *testing.T) {
 			wantErr(t, l.Downgrade(t.Context()), holdfast.ErrLost)
 			expect(t, !l.Valid() && l.Context().Err() != nil, "still valid")
 			if n := engine.count("downgrade"); name != "taken away" && n != 0 {
-				t.Errorf("%d requests for a lease that is over", n)
+				t.Errorf("%d requests for a lease that has ended", n)
 			}
 			if holders(t, engine.Engine, "a") > 0 && name != "expired" {
 				t.Error("the store has a lease again")

@@ -277,7 +277,7 @@ func TestKeepAliveTellsLongLeases(t *testing.T) {
 			<-l.Context().Done()
 			<-extended.Context().Done()
 			took := time.Since(start)
-			expect(t, took <= 5*time.Second, "TTL %s: told after %s, want within 5s", ttl, took)
+			expect(t, took <= 5*time.Second, "TTL %s: notified after %s, want within 5s", ttl, took)
 		})
 	}
 }

@@ -148,7 +148,7 @@ func TestPanickingObserver(t *testing.T) {
 		expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 		wantErr(t, l.Release(t.Context()), nil)
 		wantErr(t, c.Close(), nil)
-		expect(t, told >= 10, "it was told of %d events", told)
+		expect(t, told >= 10, "it received %d events", told)
 		lines := log.lines()
 		expect(t, len(lines) <= 2 && strings.Contains(lines[0], "level=WARN") && strings.Contains(lines[0], `panic="no metrics"`), "logged: %q", lines)
 	})
@@ -190,7 +190,7 @@ func TestBlockingObserver(t *testing.T) {
 		for _, part := range []string{"the Observer blocks", "dropped=", "undelivered=", "name=held"} {
 			expect(t, strings.Contains(text, part), "no %s is logged:\n%s", part, text)
 		}
-		expect(t, g.seen[holdfast.Acquired] >= 1000 && g.seen[holdfast.Acquired] <= 4096, "it was told of %d acquires", g.seen[holdfast.Acquired])
+		expect(t, g.seen[holdfast.Acquired] >= 1000 && g.seen[holdfast.Acquired] <= 4096, "it received %d acquires", g.seen[holdfast.Acquired])
 	})
 }
 
@@ -336,7 +336,7 @@ func TestFeed(t *testing.T) {
 			}
 		}
 		if want := []string{"gap ", "acquired a/1", "released a/1", "acquired a/2", "released a/2"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+			t.Errorf("received %q, want %q", told, want)
 		}
 		expect(t, errors.Is(ended, context.Canceled), "the feed ended with %v, want context.Canceled", ended)
 	})

@@ -91,7 +91,7 @@ func TestOnceBegunFails(t *testing.T) {
 		}
 		go wait()
 		synctest.Wait()
-		expect(t, len(l.reported) == 1 && l.reported[0].Place == 1, "OnWait was told %+v", l.reported)
+		expect(t, len(l.reported) == 1 && l.reported[0].Place == 1, "OnWait received %+v", l.reported)
 		run := mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
 		start := time.Now()
 		wantErr(t, run.Fail(t.Context()), nil)
@@ -112,7 +112,7 @@ func TestOnceBegunTooLong(t *testing.T) {
 	c := newClient(t, engine, nil)
 	run := mustBegin(t, c, &holdfast.OnceOptions{MaxResult: 3})
 	wantErr(t, run.Complete(t.Context(), []byte("long")), holdfast.ErrInvalid)
-	expect(t, run.Lease().Valid(), "the run is over")
+	expect(t, run.Lease().Valid(), "the run has ended")
 	wantErr(t, run.Complete(t.Context(), []byte("ok")), nil)
 }
 

@@ -208,7 +208,7 @@ func TestOnceRaceWithoutWaiting(t *testing.T) {
 				}
 			}
 			expect(t, ran == 1 && j.runs == 1 && ran+busy+replayed == 64 && (step == 0) == (replayed == 0) && busy >= 19,
-				"%d ran (%d runs), %d were told that it runs, %d got the stored result", ran, j.runs, busy, replayed)
+				"%d ran (%d runs), %d were refused because it runs, %d got the stored result", ran, j.runs, busy, replayed)
 		})
 	}
 }
@@ -285,7 +285,7 @@ func TestOnceRaceWithFailures(t *testing.T) {
 				expect(t, seen[err] == 1, "%d callers got %q, want the one whose run it was", seen[err], err)
 			}
 			expect(t, j.runs == 4 && ran == 1 && len(seen) == 3 && ran+replayed+busy == 61 && replayed >= 20 && (busy == 0) == (await > 0),
-				"%d runs, %d succeeded, %d replayed, %d were told that it runs, errors %v", j.runs, ran, replayed, busy, seen)
+				"%d runs, %d succeeded, %d replayed, %d were refused because it runs, errors %v", j.runs, ran, replayed, busy, seen)
 		})
 	}
 }

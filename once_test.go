@@ -220,7 +220,7 @@ func TestOnceTakesOverFromTheDead(t *testing.T) {
 		start := time.Now()
 		r := once(t, c, &holdfast.OnceOptions{Await: holdfast.Forever}, returns("second"))
 		took := time.Since(start)
-		expect(t, !r.Replayed && took >= 7*time.Second && took <= 7*time.Second+50*time.Millisecond, "%+v after %s, want a run when the TTL is over, 7s", r, took)
+		expect(t, !r.Replayed && took >= 7*time.Second && took <= 7*time.Second+50*time.Millisecond, "%+v after %s, want a run when the TTL has passed, 7s", r, took)
 	})
 }
 

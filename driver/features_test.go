@@ -133,11 +133,11 @@ func TestForwardLacksWhatItsEngineLacks(t *testing.T) {
 	}
 	select {
 	case notice := <-f.Watch(lockinfo.NewLeaseID()).C():
-		t.Errorf("news %+v", notice)
+		t.Errorf("notice %+v", notice)
 	default:
 	}
-	f.OnLoss(func(driver.Loss) { t.Error("told of a loss") })()
-	f.OnEvent(func(lockinfo.HistoryEvent) { t.Error("told of an event") })()
+	f.OnLoss(func(driver.Loss) { t.Error("received a loss") })()
+	f.OnEvent(func(lockinfo.HistoryEvent) { t.Error("received an event") })()
 	if f.Route("a") != f.Route("b") || f.SelfPruning() {
 		t.Errorf("routes %d and %d, SelfPruning %t; want one route and false", f.Route("a"), f.Route("b"), f.SelfPruning())
 	}

@@ -39,7 +39,7 @@ func TestFeedTellsInOrder(t *testing.T) {
 		f.Tell(event(5))
 		synctest.Wait()
 		if len(first) != 4 || first[0]+first[1]+first[2]+first[3] != "1234" || len(second) != 1 || f.Heard() {
-			t.Errorf("told %v and %v; heard %t", first, second, f.Heard())
+			t.Errorf("received %v and %v; heard %t", first, second, f.Heard())
 		}
 	})
 }
@@ -64,12 +64,12 @@ func TestFeedIsBounded(t *testing.T) {
 		close(blocked)
 		synctest.Wait()
 		if len(told) > 4100 || told[1].Kind != lockinfo.HistoryGap || told[len(told)-1].ID != strconv.Itoa(many) {
-			t.Errorf("told %d events, the second %+v, the last %+v", len(told), told[1], told[len(told)-1])
+			t.Errorf("received %d events, the second %+v, the last %+v", len(told), told[1], told[len(told)-1])
 		}
 		for i := 3; i < len(told); i++ {
 			before, _ := strconv.Atoi(told[i-1].ID)
 			if now, _ := strconv.Atoi(told[i].ID); now != before+1 {
-				t.Fatalf("%s was told after %s", told[i].ID, told[i-1].ID)
+				t.Fatalf("%s was delivered after %s", told[i].ID, told[i-1].ID)
 			}
 		}
 	})
@@ -87,7 +87,7 @@ func TestFeedBeginsWithGap(t *testing.T) {
 		f.Tell(event(2))
 		synctest.Wait()
 		if want := []lockinfo.HistoryKind{lockinfo.HistoryGap, lockinfo.HistoryAcquired}; !slices.Equal(second, want) || !slices.Equal(first, append(want, want[1])) {
-			t.Errorf("told %v and %v", first, second)
+			t.Errorf("received %v and %v", first, second)
 		}
 	})
 }

@@ -255,7 +255,7 @@ func completeTells(t *T) {
 	onceWatch, otherWatch := t.watchPlace(once, 1), t.watchPlace(other, 2)
 	t.mustComplete(l, "result", t.units(40))
 	notice, ok := told(onceWatch, t.units(8))
-	t.want(ok && notice.Token == 0, "news of token %d (any: %t) for a place that Complete gave up, want 0", notice.Token, ok)
+	t.want(ok && notice.Token == 0, "a notice of token %d (any: %t) for a place that Complete gave up, want 0", notice.Token, ok)
 	t.mustTell(otherWatch, other)
 }
 

@@ -14,7 +14,7 @@ func watchRequirements() []Requirement {
 		{"WatchTellsGrantAcrossEngines", "I7", both(canQueue, hasJoin), func(t *T) { watchTells(t, t.join()) },
 			"a watch must learn of a lease that was handed over by another engine on the store"},
 		{"WatchTellsWhoAskedLast", "I7", both(canQueue, hasJoin), watchTellsLast,
-			"news of a place must reach the engine that asked for it last, whichever asked first"},
+			"notices of a place must reach the engine that requested it last, whichever requested it first"},
 		{"WatchTellsGrantAtExpiry", "I7", canQueue, watchTellsAtExpiry,
 			"a watch must learn of a lease that was handed over when another's request noticed an expiry"},
 		{"WatchTellsAllReaders", "I7", both(canQueue, canShare), watchTellsReaders,
@@ -22,9 +22,9 @@ func watchRequirements() []Requirement {
 		{"WatchMissesNoGrant", "I7", canQueue, watchMissesNothing,
 			"a watch must receive a notice, to look at least, of a hand-over that comes before the answer Held is received"},
 		{"WatchKeepsLatestNotice", "", canQueue, watchKeepsLatest,
-			"news that is not received must be replaced by later news, and hold nobody up"},
+			"a notice that is not received must be replaced by a later one, and delay no other"},
 		{"WatchKeepsGrant", "", both(canQueue, canRecord), watchKeepsGrant,
-			"news of a grant that is not received must not be replaced by the news that it is time to look"},
+			"a notice of a grant that is not received must not be replaced by the notice that it is time to look"},
 		{"WatchIgnoresExtend", "I7", canQueue, watchIgnoresExtend,
 			"extending a lease must not cause a message to those who wait for it"},
 		{"WatchStops", "", canQueue, watchStops,
@@ -84,7 +84,7 @@ func (t *T) quiet(w driver.Watch) {
 			return
 		}
 	}
-	t.Fatalf("a watch of an unchanged place has news without end")
+	t.Fatalf("a watch of an unchanged place has notices without end")
 }
 
 // mustTell fails the run unless w soon delivers the token of the lease that was handed over to req.
@@ -94,10 +94,10 @@ func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
 	for looks := 0; notice.Token == 0; looks++ {
 		var ok bool
 		notice, ok = told(w, t.units(8))
-		t.need(ok && looks != 20, "no news of a grant for %s after %q was to be handed over", t.units(8), req.Name)
+		t.need(ok && looks != 20, "no notice of a grant for %s after %q was to be handed over", t.units(8), req.Name)
 	}
 	l := t.handed(req)
-	t.need(notice.Token == l.token, "news of token %d, want %d", notice.Token, l.token)
+	t.need(notice.Token == l.token, "a notice of token %d, want %d", notice.Token, l.token)
 	return l
 }
 
@@ -231,9 +231,9 @@ func (t *T) onlyNotice(w driver.Watch, token uint64) {
 	t.Helper()
 	time.Sleep(t.Unit) // the transit of the messages
 	notice, ok := told(w, 0)
-	t.want(ok && notice.Token == token, "news of token %d (any: %t), want %d", notice.Token, ok, token)
+	t.want(ok && notice.Token == token, "a notice of token %d (any: %t), want %d", notice.Token, ok, token)
 	notice, ok = told(w, t.slack())
-	t.want(!ok, "more news, of token %d, want only the latest to be kept", notice.Token)
+	t.want(!ok, "another notice, of token %d, want only the latest to be kept", notice.Token)
 }
 
 func watchKeepsLatest(t *T) {
@@ -279,7 +279,7 @@ func watchStops(t *T) {
 	l := t.granted(req)
 	t.mustTell(other, req)
 	notice, ok := told(stopped, t.Unit)
-	t.want(!ok, "a watch that was stopped delivers news of token %d", notice.Token)
+	t.want(!ok, "a watch that was stopped delivers a notice of token %d", notice.Token)
 	t.mustRelease(l)
 	req.LeaseID = lockinfo.NewLeaseID()
 	again := t.watch(req.LeaseID)

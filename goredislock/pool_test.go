@@ -64,7 +64,7 @@ func TestExhaustedPool(t *testing.T) {
 			t.Errorf("told with %s left: %v", lease.Remaining(), e.Err)
 		}
 	case <-lease.Context().Done():
-		t.Error("the lease ended, and nobody was told that it could not be renewed")
+		t.Error("the lease ended, and no holder was notified that it could not be renewed")
 	}
 	<-lease.Context().Done()
 	why := context.Cause(lease.Context())
@@ -72,7 +72,7 @@ func TestExhaustedPool(t *testing.T) {
 		t.Errorf("the lease ends with %v", why)
 	}
 	leave()
-	drivertest.Eventually(t, "the store's lease is over", func() bool { return do(t, admin, "EXISTS a") == int64(0) })
+	drivertest.Eventually(t, "the store's lease has ended", func() bool { return do(t, admin, "EXISTS a") == int64(0) })
 	next, err := locks.Acquire(t.Context(), "a", nil)
 	if err != nil {
 		t.Fatal(err)

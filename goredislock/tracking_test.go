@@ -54,12 +54,12 @@ func TestDeletionsAreTold(t *testing.T) {
 			tracked(t, admin, "2")
 		}
 		if n := told.Load(); n != 0 {
-			t.Errorf("RESP%d: told of %d losses, and there was none", protocol, n)
+			t.Errorf("RESP%d: received %d losses, and there was none", protocol, n)
 		}
 		do(t, admin, "DEL a")
-		drivertest.Eventually(t, "the deletion is told", func() bool { return told.Load() == 1 })
+		drivertest.Eventually(t, "the deletion is reported", func() bool { return told.Load() == 1 })
 		do(t, admin, "FLUSHALL")
-		drivertest.Eventually(t, "that all is gone is told", func() bool { return told.Load() == 2 })
+		drivertest.Eventually(t, "that all is gone is reported", func() bool { return told.Load() == 2 })
 		p.Drop()
 		last := drivertest.Request("c", time.Minute)
 		drivertest.Eventually(t, "it is granted over a new connection", func() bool {
@@ -71,7 +71,7 @@ func TestDeletionsAreTold(t *testing.T) {
 			return strings.Contains(do(t, admin, "INFO stats").(string), "tracking_total_keys:1\r\n")
 		})
 		do(t, admin, "DEL c")
-		drivertest.Eventually(t, "the deletion is told", func() bool { return told.Load() > 2 })
+		drivertest.Eventually(t, "the deletion is reported", func() bool { return told.Load() > 2 })
 		stop()
 		_ = e.Close()
 		_ = c.Close()
@@ -86,7 +86,7 @@ func TestTrackingWithoutTheRight(t *testing.T) {
 	admin := client(t, server, nil)
 	do(t, admin, "ACL SETUSER app reset on >"+secret+" ~* &* +@all -client|tracking")
 	e := engine(t, client(t, server, func(o *redis.Options) { o.Username, o.Password = "app", secret }), &Options{TellDeletions: true})
-	defer e.OnLoss(func(l driver.Loss) { t.Errorf("told of %+v", l) })()
+	defer e.OnLoss(func(l driver.Loss) { t.Errorf("received %+v", l) })()
 	req := drivertest.Request("a", time.Minute)
 	drivertest.Granted(t, e, req)
 	for range 3 {

@@ -92,7 +92,7 @@ func TestFailover(t *testing.T) {
 					drivertest.Release(t, p.store, held)
 					began := time.Now()
 					if notice := <-w.C(); notice.Token != 0 {
-						t.Fatalf("place %d: told of token %d, which may be that of an earlier lease of the same ID", i+1, notice.Token)
+						t.Fatalf("place %d: received token %d, which may be that of an earlier lease of the same ID", i+1, notice.Token)
 					}
 					reply := p.engine.Refresh(t.Context(), []driver.RefreshRequest{{Name: "job", LeaseID: places[i].LeaseID, WaiterTTL: time.Minute}})[0]
 					if took := time.Since(began); reply.Err != nil || reply.Outcome != driver.Granted || took > 0 {
@@ -187,7 +187,7 @@ func TestLostPlaceIsNotMadeAnew(t *testing.T) {
 		select {
 		case <-w.C(): // the waiter must look again
 		case <-time.After(5 * time.Second):
-			t.Error("whoever has lost the place is not told to look")
+			t.Error("the client that lost its place gets no notice to look")
 		}
 		if lock, err := p.store.Inspect(t.Context(), "job"); err != nil || lock.QueueLength != 0 {
 			t.Errorf("%v, %v: want no place", lock, err)
@@ -241,7 +241,7 @@ func TestHandOverBeforeTheAnswer(t *testing.T) {
 		began := time.Now()
 		drivertest.HandedOver(t, w)
 		if took := time.Since(began); took != 0 {
-			t.Errorf("told after %s", took)
+			t.Errorf("notified after %s", took)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestObservers(t *testing.T) {
 	observe.Observers(tell("a"), nil, tell("b"))(observe.Event{Kind: observe.Lost})
 	observe.Observers(nil, tell("c"))(observe.Event{Kind: observe.LeaseLeft})
 	if want := []string{"a lost", "b lost", "c left"}; !slices.Equal(told, want) {
-		t.Errorf("told: %q, want %q", told, want)
+		t.Errorf("received: %q, want %q", told, want)
 	}
 }
 
@@ -54,6 +54,6 @@ func TestObserversPanic(t *testing.T) {
 		all(observe.Event{})
 	}()
 	if told != 2 {
-		t.Errorf("%d of the 2 others were told", told)
+		t.Errorf("%d of the 2 others received it", told)
 	}
 }

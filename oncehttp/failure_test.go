@@ -281,7 +281,7 @@ func TestClientHangsUpWhileItRuns(t *testing.T) {
 		<-r.Context().Done() // ends with the connection
 		lease, _ := holdfast.LeaseFromContext(r.Context())
 		if err := lease.Context().Err(); err != nil {
-			t.Errorf("the lease is over, too: %v", err)
+			t.Errorf("the lease has ended, too: %v", err)
 		}
 		close(gone)
 		io.WriteString(w, "done all the same")

@@ -203,7 +203,7 @@ func TestAllow(t *testing.T) {
 			}
 		}
 		if r := s.post(key, "x", "Role", "admin"); o.MaxBody == 0 && !r.replayed() || o.MaxBody == 1 && r.status != 410 {
-			t.Errorf("for whoever may: %+v", r)
+			t.Errorf("for a client that may replay: %+v", r)
 		}
 		if r := s.post("another-key", "x", "Role", "guest"); r.status != 201 {
 			t.Errorf("a first request, which the handler decides about: %+v", r)

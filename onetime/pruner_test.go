@@ -49,7 +49,7 @@ func TestPrunesByItself(t *testing.T) {
 
 		time.Sleep(3*time.Hour - time.Minute)
 		if n := engine.left(); n != 50 {
-			t.Errorf("%d tokens before Memory is over, want 50", n)
+			t.Errorf("%d tokens before Memory has passed, want 50", n)
 		}
 		engine.set(lose("prune", always, driver.ErrUnavailable), nil)
 		time.Sleep(2 * time.Hour)

@@ -93,7 +93,7 @@ func TestClientKeepsLease(t *testing.T) {
 		r.links[1].set(down)
 		<-lease.Context().Done()
 		if took := time.Since(gone); took > ttl || !errors.Is(context.Cause(lease.Context()), holdfast.ErrLost) {
-			r.Errorf("told after %s of a TTL of %s: %v", took, ttl, context.Cause(lease.Context()))
+			r.Errorf("notified after %s of a TTL of %s: %v", took, ttl, context.Cause(lease.Context()))
 		}
 		_ = lease.Release(r.Context())
 	})

@@ -296,7 +296,7 @@ func TestDeadMemberCostsBoundedMemory(t *testing.T) {
 		settle(0)
 		leases, counters, waiting := r.Remembered()
 		if leases > 1 || counters > 1 || waiting > 1 {
-			r.Errorf("%d leases, %d counters, %d withdrawals are remembered after all is over", leases, counters, waiting)
+			r.Errorf("%d leases, %d counters, %d withdrawals are remembered after all has ended", leases, counters, waiting)
 		}
 	})
 }

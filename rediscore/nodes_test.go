@@ -332,7 +332,7 @@ func TestNodesAreFollowed(t *testing.T) {
 		}
 		d.serve("b", 2, "b", 2)
 		if time.Sleep(lookPause - 1); looks() != 1 {
-			t.Errorf("%d looks before the pause is over", looks())
+			t.Errorf("%d looks before the pause has passed", looks())
 		}
 		time.Sleep(time.Nanosecond)
 		if after := routes(1, "one node has all slots"); after != before {

@@ -144,7 +144,7 @@ func TestBreakWithoutPubSub(t *testing.T) {
 	admin := plain(t, server)
 	do(t, admin, "ACL SETUSER app on >pw ~* +@all -@pubsub resetchannels")
 	e := open(t, strings.Replace(server.URL, "redis://", "redis://app:pw@", 1))
-	stop := e.OnLoss(func(loss driver.Loss) { t.Errorf("told of %+v without the right", loss) })
+	stop := e.OnLoss(func(loss driver.Loss) { t.Errorf("received %+v without the right", loss) })
 	defer stop()
 	req := drivertest.Request("a", time.Minute)
 	token := drivertest.Granted(t, e, req)
@@ -183,7 +183,7 @@ func TestForgedLossesAreDropped(t *testing.T) {
 	select {
 	case l := <-losses:
 		if l.Name != "a" || string(l.LeaseID) != id || !errors.Is(l.Err, driver.ErrBroken) {
-			t.Errorf("told of %+v", l)
+			t.Errorf("received %+v", l)
 		}
 	case <-time.After(drivertest.Patience):
 		t.Error("a message of the right form was not passed on")

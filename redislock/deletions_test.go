@@ -62,10 +62,10 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 		drivertest.Release(t, other, beside)
 	}
 	if n := told.Load(); n > 0 {
-		t.Errorf("told of %d losses, and there was none", n)
+		t.Errorf("received %d losses, and there was none", n)
 	}
 	do(t, plain(t, server), "DEL mine")
-	drivertest.Eventually(t, "a deletion is told", func() bool { return told.Load() == 1 })
+	drivertest.Eventually(t, "a deletion is reported", func() bool { return told.Load() == 1 })
 }
 
 // TestDeletionsWithoutTheRight checks that the engine works without the right, as it does without
@@ -74,7 +74,7 @@ func TestDeletionsWithoutTheRight(t *testing.T) {
 	server := testsvc.Redis(t)
 	must(t, server, "ACL", "SETUSER", "app", "on", ">"+secret, "~*", "&*", "+@all", "-client|tracking")
 	e := open(t, strings.Replace(server.URL, "://", "://app:"+secret+"@", 1)+telling)
-	defer e.OnLoss(func(l driver.Loss) { t.Errorf("told of %+v", l) })()
+	defer e.OnLoss(func(l driver.Loss) { t.Errorf("received %+v", l) })()
 	req := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, req)
 	for range 3 {
@@ -103,8 +103,8 @@ func TestChangesAreToldSeldom(t *testing.T) {
 		tracking(t, server, "1")
 		do(t, admin, "PEXPIRE t 3600000")
 	}
-	drivertest.Eventually(t, "a change is told", func() bool { return told.Load() > 0 })
+	drivertest.Eventually(t, "a change is reported", func() bool { return told.Load() > 0 })
 	if most := 2 + int64(time.Since(began)/time.Second); told.Load() > most {
-		t.Errorf("told %d times in %s", told.Load(), time.Since(began))
+		t.Errorf("received %d times in %s", told.Load(), time.Since(began))
 	}
 }

@@ -164,7 +164,7 @@ func TestRights(t *testing.T) {
 		do(t, admin, "ACL SETUSER app -zrange")
 		// A cancel uses the full script, which reads the queue when the lease has ended.
 		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "h", LeaseID: holder.LeaseID, Cancel: true}); err != nil {
-			t.Errorf("the lease is over, and release says %v", err)
+			t.Errorf("the lease has ended, and release says %v", err)
 		}
 		wantIs(t, "refresh", refresh(t, e, waiter).Err, driver.ErrPermission)
 		do(t, admin, "ACL SETUSER app +zrange")
@@ -209,7 +209,7 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 	writer = queued(t, e, writer, time.Minute, 2)
 	ok("downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: holder.LeaseID}))
 	if notice := told(t, w); notice.Token == 0 {
-		t.Error("the hand-over was not told")
+		t.Error("the hand-over was not reported")
 	}
 	handed(t, e, reader)
 	stillWaits(t, e, writer, 1)

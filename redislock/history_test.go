@@ -343,7 +343,7 @@ func TestFeedIsQuiet(t *testing.T) {
 		return n
 	}
 	want := count() + 1
-	drivertest.Eventually(t, "all is told", func() bool {
+	drivertest.Eventually(t, "all is reported", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(told) == want
@@ -360,7 +360,7 @@ func TestFeedIsQuiet(t *testing.T) {
 	do(t, admin, "CLIENT KILL TYPE pubsub")
 	drivertest.Eventually(t, "the engine listens again", func() bool { return gaps() >= 3 })
 	drivertest.Cycle(t, e, "later")
-	drivertest.Eventually(t, "what happens later is told", func() bool {
+	drivertest.Eventually(t, "what happens later is reported", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return told[len(told)-1].Kind == lockinfo.HistoryReleased && told[len(told)-1].Name == "later"

@@ -21,7 +21,7 @@ func told(t testing.TB, w driver.Watch) driver.Notice {
 	case notice := <-w.C():
 		return notice
 	case <-time.After(drivertest.Patience):
-		t.Fatal("no news")
+		t.Fatal("no notice")
 		return driver.Notice{}
 	}
 }
@@ -52,7 +52,7 @@ func TestOneSubscription(t *testing.T) {
 	}
 	queued(t, e, drivertest.Request("t0", time.Minute), time.Minute, 1)
 	if notice := told(t, early); notice.Token != 0 {
-		t.Errorf("news %+v, want to look", notice)
+		t.Errorf("notice %+v, want to look", notice)
 	}
 	var watches []driver.Watch
 	for i := range 50 {
@@ -70,7 +70,7 @@ func TestOneSubscription(t *testing.T) {
 	}
 	for _, w := range watches {
 		if !silent(w) {
-			t.Error("news for an engine that began to watch after the subscription")
+			t.Error("a notice for an engine that began to watch after the subscription")
 		}
 		w.Stop()
 		w.Stop()
@@ -103,7 +103,7 @@ func TestHandOverIsTold(t *testing.T) {
 			t.Fatal(err)
 		} else {
 			if notice := told(t, w); notice.Token != 0 {
-				t.Errorf("news %+v after a release that keeps closed, want to look", notice)
+				t.Errorf("notice %+v after a release that keeps closed, want to look", notice)
 			}
 			drivertest.Eventually(t, "somebody else finds the name open", func() bool {
 				wantIs(t, "refresh of no place", refresh(t, e, drivertest.Request("t", time.Minute)).Err, driver.ErrLost)
@@ -116,12 +116,12 @@ func TestHandOverIsTold(t *testing.T) {
 			notice = told(t, w)
 		}
 		if token := handed(t, other, waiters[i]); token != notice.Token {
-			t.Errorf("news of token %d, the lease has %d", notice.Token, token)
+			t.Errorf("a notice of token %d, the lease has %d", notice.Token, token)
 		}
 		holder = waiters[i]
 		for _, later := range watches[i+1:] {
 			if !silent(later) {
-				t.Error("news for a place that is not yet the first")
+				t.Error("a notice for a place that is not yet the first")
 			}
 		}
 	}

@@ -405,7 +405,7 @@ func TestOnceBesideRecord(t *testing.T) {
 	stillWaits(t, e, once, 2)
 	drivertest.Release(t, e, holder) // the first is granted the lock, and once is at the head
 	if notice := told(t, w); notice.Token != 0 {
-		t.Errorf("news %+v, want to look", notice)
+		t.Errorf("notice %+v, want to look", notice)
 	}
 	wantIs(t, "refresh of who asked for once", refresh(t, e, once).Err, driver.ErrLost)
 	drivertest.Release(t, e, first)
@@ -438,14 +438,14 @@ func TestCompleteDropsOncePlaces(t *testing.T) {
 	for i, req := range waiters {
 		if req.Once {
 			if notice := told(t, watches[i]); notice.Token != 0 {
-				t.Errorf("news %+v, want to look", notice)
+				t.Errorf("notice %+v, want to look", notice)
 			}
 			wantIs(t, "refresh", refresh(t, e, req).Err, driver.ErrLost)
 			continue
 		}
 		stillWaits(t, e, req, i/2+1)
 		if !silent(watches[i]) {
-			t.Error("news for a place that stays")
+			t.Error("a notice for a place that stays")
 		}
 	}
 }

@@ -163,10 +163,10 @@ func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	began := time.Now()
 	c.release()
 	if notice := told(t, w); notice.Token != 0 {
-		t.Errorf("news of a grant in the gap: %+v", notice)
+		t.Errorf("a notice of a grant in the gap: %+v", notice)
 	}
 	if took := time.Since(began); took < time.Millisecond {
-		t.Errorf("told after %s, while the lock is left free for 2 ms", took)
+		t.Errorf("notified after %s, while the lock is left free for 2 ms", took)
 	}
 	handed(t, c.e, c.first)
 }

@@ -117,10 +117,10 @@ func TestAlarmIsMadeAnew(t *testing.T) {
 		select {
 		case l := <-losses:
 			if l.LeaseID != req.LeaseID {
-				t.Errorf("told of %+v", l)
+				t.Errorf("received %+v", l)
 			}
 		case <-time.After(drivertest.Patience):
-			t.Fatalf("not told of the loss of %q", name)
+			t.Fatalf("no report of the loss of %q", name)
 		}
 	}
 }

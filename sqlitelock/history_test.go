@@ -48,7 +48,7 @@ func TestHistoryIsOff(t *testing.T) {
 	if _, err := off.History(t.Context(), "a"); !errors.Is(err, driver.ErrUnsupported) || off.Capabilities().History {
 		t.Errorf("History = %v, want ErrUnsupported", err)
 	}
-	off.OnEvent(func(lockinfo.HistoryEvent) { t.Error("told of an event") })()
+	off.OnEvent(func(lockinfo.HistoryEvent) { t.Error("received an event") })()
 	if n := number(t, plain(t, off.path), events); n != 0 {
 		t.Errorf("%d events", n)
 	}
@@ -173,14 +173,14 @@ func TestFeedTellsOfGaps(t *testing.T) {
 		case e := <-heard:
 			return e
 		case <-time.After(10 * time.Second):
-			t.Fatal("not told of an event for 10 s")
+			t.Fatal("no event for 10 s")
 			return lockinfo.HistoryEvent{}
 		}
 	}
 	for range 2 {
 		stop := e.OnEvent(func(e lockinfo.HistoryEvent) { heard <- e })
 		if first := next(); first.Kind != lockinfo.HistoryGap {
-			t.Fatalf("told first of %+v, want a gap", first)
+			t.Fatalf("received first %+v, want a gap", first)
 		}
 		// In one transaction, so that the feed sees only the second event.
 		err := e.transact(t.Context(), func(tx *tx) error {
@@ -195,7 +195,7 @@ func TestFeedTellsOfGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		if gap, event := next(), next(); gap.Kind != lockinfo.HistoryGap || event.Name != "b" {
-			t.Errorf("told of %+v and %+v, want a gap and b", gap, event)
+			t.Errorf("received %+v and %+v, want a gap and b", gap, event)
 		}
 		stop()
 		drivertest.Eventually(t, "the feed ends", func() bool {
@@ -206,7 +206,7 @@ func TestFeedTellsOfGaps(t *testing.T) {
 		drivertest.Cycle(t, e, "c")
 	}
 	if len(heard) > 0 {
-		t.Errorf("told of %+v though nobody listens", <-heard)
+		t.Errorf("received %+v though nobody listens", <-heard)
 	}
 }
 

@@ -233,7 +233,7 @@ func TestSharedCell(t *testing.T) {
 		ring()
 	}
 	if !silent(w) {
-		t.Error("told twice of the same")
+		t.Error("received twice the same")
 	}
 }
 

@@ -77,7 +77,7 @@ func sweep(t *testing.T, s *store, last time.Duration, prepare func(name string)
 	}
 	for step := 0; time.Duration(step)*sweepStep <= last; step++ {
 		if name := fmt.Sprintf("sweep/%d", step); s.held(t, name) {
-			t.Errorf("%s is held after everything is over", name)
+			t.Errorf("%s is held after everything has ended", name)
 		}
 	}
 	t.Logf("%d acquires were cancelled, %d were not", cancelled.Load(), acquired.Load())

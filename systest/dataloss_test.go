@@ -94,7 +94,7 @@ func TestDataLoss(t *testing.T) {
 					t.Errorf("%s: cause %v, want ErrLost", loss.what, e.cause)
 				}
 			case <-time.After(patience):
-				t.Fatalf("%s, %s: the holder is never told", loss.what, mode)
+				t.Fatalf("%s, %s: the holder is never notified", loss.what, mode)
 			}
 		}
 		_ = lease.Release(context.Background()) // mostly lost before
@@ -107,11 +107,11 @@ func TestDataLoss(t *testing.T) {
 			t.Errorf("%s: release: %v", loss.what, err)
 		}
 	}
-	report.Row(t, "flush, DEL of each key, eviction, restart empty", "tokens strict; the old holder told within one renewal interval",
-		"tokens strict %d of %d; of %d leases that were lost %d holders were told, after %s at most, the interval is %s",
+	report.Row(t, "flush, DEL of each key, eviction, restart empty", "tokens strict; the old holder notified within one renewal interval",
+		"tokens strict %d of %d; of %d leases that were lost %d holders were notified, after %s at most, the interval is %s",
 		strict, count, losses, told, longest.Round(time.Millisecond), dataTTL/3)
 	if bound := dataTTL/3 + 100*time.Millisecond; longest > bound {
-		t.Errorf("a holder was told after %s, want at most %s", longest, bound)
+		t.Errorf("a holder was notified after %s, want at most %s", longest, bound)
 	}
 }
 

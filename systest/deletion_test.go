@@ -43,7 +43,7 @@ func TestDeletionIsTold(t *testing.T) {
 		select {
 		case <-lease.Context().Done():
 		case <-time.After(patience):
-			t.Fatalf("%s: nobody was told", lease.Name())
+			t.Fatalf("%s: no holder was notified", lease.Name())
 		}
 		took = append(took, time.Since(began))
 		if left := time.Until(deadline); left < ttl/3+ttl/6 {
@@ -68,10 +68,10 @@ func TestDeletionIsTold(t *testing.T) {
 	}
 	slices.Sort(took)
 	if median := took[n/2]; median > ttl/12 {
-		t.Errorf("the median lease was told after %s: renewals would have said so", median)
+		t.Errorf("the median lease was notified after %s: renewals would have said so", median)
 	}
 	report.Row(t, "DEL, SET and FLUSHALL under a holder, with tell_deletions", "the holder knows before its next renewal",
-		"%d leases: told after %s (median), %s at most", n, took[n/2].Round(10*time.Microsecond), took[n-1].Round(10*time.Microsecond))
+		"%d leases: notified after %s (median), %s at most", n, took[n/2].Round(10*time.Microsecond), took[n-1].Round(10*time.Microsecond))
 }
 
 // BenchmarkRenewalThatTells measures the server's time per lease for renewals of 100 leases,

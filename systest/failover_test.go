@@ -104,7 +104,7 @@ func (s *shift) turn(ctx context.Context, name string) {
 		s.lost.Add(1)
 	}
 	if late := (<-told).Sub(lease.Deadline()); late > 100*time.Millisecond {
-		s.t.Errorf("a holder was told of the end %s after its deadline", late)
+		s.t.Errorf("a holder was notified of the end %s after its deadline", late)
 	}
 }
 

@@ -196,7 +196,7 @@ func TestLatency(t *testing.T) {
 		l.OnRequest(nil)
 	})
 	report.Row(t, "latency of 0.4 and 1.2 × TTL", "kept; reported lost before the store's expiry, in 100 %",
-		"0.4: %d of %d kept for 3 TTL; 1.2: %d of %d told before the store's expiry", kept, count, told, count)
+		"0.4: %d of %d kept for 3 TTL; 1.2: %d of %d notified before the store's expiry", kept, count, told, count)
 	if kept < count || told < count {
 		t.Errorf("%d of %d leases were kept, %d of %d holders told in time", kept, count, told, count)
 	}

@@ -47,6 +47,6 @@ func TestObserverCost(t *testing.T) {
 	on, off := took["on"]/rounds/pairs, took["off"]/rounds/pairs
 	t.Logf("acquire and release: %s without an Observer, %s with one; %.0f and %.0f allocations", off, on, allocs["off"], allocs["on"])
 	if on > 5*off || told.Load() == 0 {
-		t.Errorf("acquire and release take %s with an Observer, %s without; it was told of %d events", on, off, told.Load())
+		t.Errorf("acquire and release take %s with an Observer, %s without; it received %d events", on, off, told.Load())
 	}
 }

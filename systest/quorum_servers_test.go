@@ -116,7 +116,7 @@ func TestRepeatAtAnotherServerOfAQuorum(t *testing.T) {
 		}
 	}
 	report.Row(t, "a caller repeats its request at the second server of a quorum, while the first one, whose clock is 100 ms ahead, does not hear the members",
-		"the caller has the lock, and nobody else gets it before its TTL is over", "%d of %d", rounds, rounds)
+		"the caller has the lock, and nobody else gets it before its TTL has passed", "%d of %d", rounds, rounds)
 }
 
 // TestLoadBalancerBeforeAQuorum checks the library behind a load balancer that alternates between

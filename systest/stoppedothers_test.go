@@ -69,9 +69,9 @@ func TestStoppedStore(t *testing.T) {
 		giveBack(t, next)
 	}
 	took := time.Since(began)
-	report.Row(t, "SIGSTOP of the store for longer than the TTL", "every holder told at its deadline; tokens strict; work goes on",
-		"%d holders told %s after their deadlines at most; all locks taken again within %s", len(leases), latest.Round(time.Microsecond), took.Round(time.Millisecond))
+	report.Row(t, "SIGSTOP of the store for longer than the TTL", "every holder notified at its deadline; tokens strict; work goes on",
+		"%d holders notified %s after their deadlines at most; all locks taken again within %s", len(leases), latest.Round(time.Microsecond), took.Round(time.Millisecond))
 	if latest > 100*time.Millisecond {
-		t.Errorf("a holder was told %s after its deadline", latest)
+		t.Errorf("a holder was notified %s after its deadline", latest)
 	}
 }

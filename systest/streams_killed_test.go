@@ -249,7 +249,7 @@ func (q *queue) serve(t *testing.T) (slowest time.Duration) {
 		t.Errorf("the order of the waiters is %v", q.order)
 	}
 	if slowest > promised(500*time.Millisecond, 3*time.Second) {
-		t.Errorf("a hand-over took %s: nobody was told by message", slowest)
+		t.Errorf("a hand-over took %s: no waiter was notified by a message", slowest)
 	}
 	return slowest
 }

@@ -142,7 +142,7 @@ func TestScriptHearsOfTheLossInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if early := expiry.Sub(info.ModTime()); early < ttl/4 {
-		t.Errorf("the script was told %s before its lock ended", early)
+		t.Errorf("the script was notified %s before its lock ended", early)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestStuckScriptIsTold(t *testing.T) {
 	p, _ := script(t, "dash", store, "--stall-after 1500ms", "for i in 1 2 3 4; do sleep 0.5; holdfast heartbeat; done; sleep 10; :")
 	p.want(143)
 	if took := time.Since(began); took < 3500*time.Millisecond {
-		t.Errorf("it was told after %s, though it had reported for two seconds", took)
+		t.Errorf("it was notified after %s, though it had reported for two seconds", took)
 	}
 	wantRun(t, 0, store, "run", "-w", "5", "job", "--", "true")
 }

@@ -362,7 +362,7 @@ func TestServeCallers(t *testing.T) {
 		t.Errorf("without a token: %d", status)
 	}
 	if status, _ := get(t, http.DefaultClient, url+"/readyz"); status != 200 {
-		t.Errorf("whoever asks whether it is ready: %d", status)
+		t.Errorf("a client that asks whether it is ready: %d", status)
 	}
 	write(t, file, "{}")
 	s.signal(syscall.SIGHUP)

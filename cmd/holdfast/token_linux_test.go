@@ -46,7 +46,7 @@ func TestTokenRace(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 		}
-		t.Logf("%d processes: %d got the payload, %d were told that it is redeemed; %d times the store was too busy",
+		t.Logf("%d processes: %d got the payload, %d were refused because it is redeemed; %d times the store was too busy",
 			processes, payloads, refused, again.Load()-processes)
 		if payloads != 1 || refused != processes-1 {
 			t.Errorf("%d payloads, %d refusals", payloads, refused)

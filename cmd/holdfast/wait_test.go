@@ -31,7 +31,7 @@ func TestWait(t *testing.T) {
 		next.want(0)
 		waiter.want(0)
 		if waiter.ended.Before(next.ended.Add(-time.Second)) {
-			t.Errorf("it ended %s before whoever was in the queue", next.ended.Sub(waiter.ended))
+			t.Errorf("it ended %s before the client in the queue", next.ended.Sub(waiter.ended))
 		}
 		after := show(t, store, "job")
 		if len(after.Holders) != 0 || after.LastToken <= before.LastToken {

@@ -50,7 +50,7 @@ func TestNoticeGivesWay(t *testing.T) {
 		}
 		for _, w := range []driver.Watch{one, twin} {
 			if got := fmt.Sprint(unread(w)); got != fmt.Sprint([]uint64{c.want}) {
-				t.Errorf("told %v: a watch has %s, want [%d]", c.told, got, c.want)
+				t.Errorf("after Tell of %v: a watch has %s, want [%d]", c.told, got, c.want)
 			}
 		}
 	}
@@ -79,10 +79,10 @@ func TestNoticeBeforeListening(t *testing.T) {
 				b.Tell("a", driver.Notice{Token: token})
 			}
 			if got := fmt.Sprint(unread(w)); got != c.want || w.C() != listened {
-				t.Errorf("told %v, then listened, then told %v: received %s, want %s", c.before, c.after, got, c.want)
+				t.Errorf("after Tell of %v, C, and Tell of %v: received %s, want %s", c.before, c.after, got, c.want)
 			}
 			if got := unread(w); got != nil {
-				t.Errorf("told %v, %v: received %v again", c.before, c.after, got)
+				t.Errorf("after Tell of %v and %v: received %v again", c.before, c.after, got)
 			}
 			w.Stop()
 		}

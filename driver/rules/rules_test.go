@@ -188,7 +188,7 @@ func TestKinds(t *testing.T) {
 		"kind mismatch: the semaphore has limit 3 now: use that limit, or wait until the name is unused",
 	} {
 		if !said[want] {
-			t.Errorf("nobody was told %q", want)
+			t.Errorf("no request was answered %q", want)
 		}
 	}
 }

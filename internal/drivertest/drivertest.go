@@ -103,7 +103,7 @@ func HandedOver(t testing.TB, w driver.Watch) uint64 {
 				return notice.Token
 			}
 		case <-patience:
-			t.Fatal("no news of a grant")
+			t.Fatal("no notice of a grant")
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 		if len(told) != 1000 {
-			t.Errorf("%d events were told", len(told))
+			t.Errorf("%d events were delivered", len(told))
 		}
 	})
 }
@@ -117,7 +117,7 @@ func TestPanicAndGoexit(t *testing.T) {
 			q.Tell(&observe.Event{Count: i, Name: "a"}, false)
 		}
 		if left := q.Wait(t.Context(), time.Second); left > 0 || fmt.Sprint(told) != "[0 3 6 9]" {
-			t.Errorf("told: %v, and %d are left", told, left)
+			t.Errorf("received: %v, and %d are left", told, left)
 		}
 		l.want(t, `panic="no 1" panics=1`)
 		time.Sleep(2 * time.Minute)
@@ -159,7 +159,7 @@ func TestBlocked(t *testing.T) {
 		close(free)
 		synctest.Wait()
 		if told != taken+musts || ends != musts {
-			t.Errorf("%d events were told, and %d ends; want %d and %d", told, ends, taken+musts, musts)
+			t.Errorf("%d events were delivered, and %d ends; want %d and %d", told, ends, taken+musts, musts)
 		}
 		time.Sleep(time.Hour)
 		l.want(t, "dropped=1\n")
@@ -178,7 +178,7 @@ func TestSlow(t *testing.T) {
 			q.Tell(&observe.Event{}, false)
 		}
 		if left := q.Wait(t.Context(), 5*time.Second); left > 0 || told != 100 {
-			t.Errorf("%d are left, %d were told", left, told)
+			t.Errorf("%d are left, %d were delivered", left, told)
 		}
 		l.want(t)
 	})
@@ -219,7 +219,7 @@ func TestLogHandlerPanics(t *testing.T) {
 		q.Tell(&observe.Event{}, false)
 		q.Tell(&observe.Event{}, false)
 		if left := q.Wait(t.Context(), time.Second); left != 0 || told != 2 {
-			t.Errorf("%d are left, %d were told", left, told)
+			t.Errorf("%d are left, %d were delivered", left, told)
 		}
 	})
 }

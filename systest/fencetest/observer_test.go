@@ -48,7 +48,7 @@ func TestObserverOfSQL(t *testing.T) {
 	} {
 		got := <-told
 		if got.Kind != want.Kind || got.Token != want.Token || got.Current != want.Current || got.Name != "seat" || (got.Err == nil) != (want.Kind == observe.ClaimAccepted) {
-			t.Errorf("told %s of %q: token %d, mark %d, %v; want %s, %d, %d", got.Kind, got.Name, got.Token, got.Current, got.Err, want.Kind, want.Token, want.Current)
+			t.Errorf("received %s of %q: token %d, mark %d, %v; want %s, %d, %d", got.Kind, got.Name, got.Token, got.Current, got.Err, want.Kind, want.Token, want.Current)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func TestWithHold(t *testing.T) {
 		l.Release(t.Context())
 		synctest.Wait()
 		if ctx := c.telemetry.WithHold(l.Context()); trace.SpanContextFromContext(ctx).IsValid() {
-			t.Error("a lease that is over has a span")
+			t.Error("a lease that has ended has a span")
 		}
 	})
 }

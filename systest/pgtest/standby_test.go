@@ -124,13 +124,13 @@ func standbyGone(t *testing.T, primary, standby *testsvc.Database) {
 	<-kept.Context().Done()
 	late := time.Since(kept.Deadline())
 	if late > 200*time.Millisecond {
-		t.Errorf("the holder was told %s after its deadline", late)
+		t.Errorf("the holder was notified %s after its deadline", late)
 	}
 	standby.Start()
 	synchronous(t, primary)
 	eventually(t, "grants go on", func() bool { return try(t.Context(), engine, "again") == nil })
-	report.Row(t, "a synchronous standby is away", "grants and extends wait, holders are told by their deadline, releases go on, a cancelled wait is an unknown outcome",
-		"told %s after the deadline", late.Round(time.Millisecond))
+	report.Row(t, "a synchronous standby is away", "grants and extends wait, holders are notified by their deadline, releases go on, a cancelled wait is an unknown outcome",
+		"notified %s after the deadline", late.Round(time.Millisecond))
 }
 
 func acquire(t *testing.T, client *holdfast.Client, name string) *holdfast.Lease {

@@ -192,5 +192,5 @@ func TestFailover(t *testing.T) {
 		held = places[i]
 	}
 	slices.Sort(took)
-	t.Logf("%d places: told after %s (median), %s at most", waiters, took[waiters/2], took[waiters-1])
+	t.Logf("%d places: notified after %s (median), %s at most", waiters, took[waiters/2], took[waiters-1])
 }

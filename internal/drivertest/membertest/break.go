@@ -72,8 +72,8 @@ func breakTells(t *T) {
 	t.mustBreak(req.Token, 1)
 	select {
 	case l := <-losses:
-		t.want(l.LeaseID == req.LeaseID && l.Name == "a" && errors.Is(l.Err, driver.ErrBroken), "told of %+v", l)
+		t.want(l.LeaseID == req.LeaseID && l.Name == "a" && errors.Is(l.Err, driver.ErrBroken), "received %+v", l)
 	case <-time.After(t.units(4)):
-		t.Error("not told of the loss")
+		t.Error("no report of the loss")
 	}
 }

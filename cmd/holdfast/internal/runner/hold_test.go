@@ -54,7 +54,7 @@ func TestHoldEndsWithTheFirst(t *testing.T) {
 			time.Sleep(time.Until(deadline))
 			synctest.Wait()
 			if held.Valid() || held.Context().Err() == nil {
-				t.Errorf("%s was extended, and the other lease is over, but not the hold", longer)
+				t.Errorf("%s was extended, and the other lease has ended, but not the hold", longer)
 			}
 			j.release(t.Context(), held)
 		}

@@ -142,7 +142,7 @@ func TestOutage(t *testing.T) {
 			}
 		}}
 		if _, free, err := w.Free(t.Context()); err != nil || !free || time.Since(start) < 30*time.Second || told == 0 {
-			t.Errorf("free %t, %v, after %s, told of the outage %d times", free, err, time.Since(start), told)
+			t.Errorf("free %t, %v, after %s, reported the outage %d times", free, err, time.Since(start), told)
 		}
 		broken.Store(true)
 		if _, free, err := w.Free(t.Context()); free || !errors.Is(err, driver.ErrUnavailable) {

@@ -237,7 +237,7 @@ func TestRoundsOutage(t *testing.T) {
 		})
 	}
 	refused := fmt.Errorf("%w: by a test", driver.ErrPermission)
-	err := Rounds{List: list(0, refused), Probe: fine, Interval: time.Second}.Run(t.Context(), func(Round) { t.Error("told of a round") })
+	err := Rounds{List: list(0, refused), Probe: fine, Interval: time.Second}.Run(t.Context(), func(Round) { t.Error("received a round") })
 	if !errors.Is(err, driver.ErrPermission) {
 		t.Errorf("%v, want the error of the list", err)
 	}

@@ -48,7 +48,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 		b.do(http.StatusNoContent, "PUT", path+"/result", "", result, nil)
 		a.do(http.StatusNoContent, "PUT", path+"/result", "", result, nil) // the first reply was lost
 		if d := <-waiting; string(d.Result) != `{"sent":true}` || d.FencingToken != run.FencingToken {
-			t.Errorf("whoever waited got %+v", d)
+			t.Errorf("the waiter got %+v", d)
 		}
 		for _, s := range []*site{a, b} {
 			var d wire.OnceDone

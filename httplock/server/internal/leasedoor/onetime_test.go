@@ -120,7 +120,7 @@ func TestTokensArePruned(t *testing.T) {
 			t.Errorf("%d tokens were not pruned, %v", n, err)
 		}
 		if n := pruned.Load(); n != 3 {
-			t.Errorf("the Observer was told of %d tokens, want 3", n)
+			t.Errorf("the Observer received %d tokens, want 3", n)
 		}
 		if n := strings.Count(log.String(), "one-time tokens pruned"); n < 24*6 || !strings.Contains(log.String(), "count=3") {
 			t.Errorf("the log has %d rounds: %s", n, log.String())
