@@ -28,6 +28,7 @@ export function Bar({ holder }) {
   useLayoutEffect(() => {
     drawn.current = drains ? drain(fill.current, drawn.current, holder, how) : null;
   }, [holder.expires, holder.ttl, drains, how]);
+  useLayoutEffect(() => () => drawn.current?.motion.cancel(), []); // a running animation keeps its whole view in memory
   const said = drains
     ? { role: "meter", "aria-label": "time left", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * share), "aria-valuetext": text }
     : { role: "img", "aria-label": text };
