@@ -201,8 +201,8 @@ type RenewReply struct {
 type WithdrawRequest struct {
 	Name    string
 	LeaseID lockinfo.LeaseID
-	// Proposer is the proposer whose lease must end: the sender's own, or Confirmed for
-	// a lease that is lost.
+	// Proposer is the sender's own. A lease that was extended or repaired is confirmed: its
+	// caller has it, so no engine may withdraw it as a proposal of its own any more.
 	Proposer Proposer
 	// Released means that the caller has released or cancelled the lease ID. Its lease
 	// ends, whatever the proposer and the token. Proposer is empty then.

@@ -15,10 +15,6 @@ type Proposer string
 // NewProposer draws a Proposer.
 func NewProposer() Proposer { return Proposer(lockinfo.NewLeaseID()) }
 
-// Confirmed is the proposer of a lease that has been extended or repaired. Its
-// caller has it, so no engine may take it back as a proposal of its own any more.
-const Confirmed Proposer = "confirmed"
-
 // Check returns an error that wraps ErrInvalid if the request names no valid
 // proposer.
 func (r *ProposeRequest) Check() error { return r.Proposer.check("proposal") }
@@ -31,7 +27,7 @@ func (r *WithdrawRequest) Check() error {
 		return fmt.Errorf("%w withdrawal: a release ends the lease of any proposer: leave Proposer empty", ErrInvalid)
 	case !r.Released && (r.KeepFor != 0 || r.Cancel):
 		return fmt.Errorf("%w withdrawal: only a release keeps a name closed or cancels: set Released", ErrInvalid)
-	case r.Released || r.Proposer == Confirmed:
+	case r.Released:
 		return nil
 	}
 	return r.Proposer.check("withdrawal")

@@ -13,7 +13,6 @@ type renewed struct {
 	index   int    // in reqs
 	known   tenure // from the ledger; its token is 0 if there is none
 	decided bool
-	gone    bool           // the lease is lost, and the rest of it must be withdrawn
 	tokens  map[uint64]int // how many members have the lease, by token
 	has     []int          // members that have it
 	lost    int            // number of members that do not have it
@@ -102,10 +101,10 @@ func (x *extension) keep(l *renewed, token uint64) {
 	x.ledger.grant(req.LeaseID, t)
 }
 
-// lose records that the lease is lost. The rest of it is withdrawn when all members have answered.
+// lose records that the lease is lost.
 func (x *extension) lose(l *renewed) {
 	x.errs[l.index] = driver.ErrLost
-	if l.gone = l.known.token != 0; l.gone {
+	if l.known.token != 0 {
 		x.ledger.end(x.reqs[l.index].LeaseID)
 	}
 }

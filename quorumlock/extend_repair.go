@@ -5,8 +5,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// finish waits for the slower members. Then it repairs extended leases on members that lack them,
-// and withdraws the remains of lost leases. If a repair fails, the next extension tries again.
+// finish waits for the slower members. Then it repairs extended leases on members that lack them. If
+// a repair fails, the next extension tries again. The rest of a lost lease stays until its expiry:
+// another engine may have extended it before a member lost its memory, and what is left then keeps
+// others out (INVARIANT I1).
 func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int) {
 	for range left { // each ends by its time limit
 		a := <-answers
@@ -19,9 +21,6 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 	repairs := make([][]driver.RenewRequest, len(x.members))
 	for n := range x.leases {
 		l := &x.leases[n]
-		if l.gone {
-			x.clear(l, x.renewals[n])
-		}
 		if req, ok := x.repair(l, x.renewals[n]); ok {
 			for _, i := range l.repair {
 				repairs[i] = append(repairs[i], req)
@@ -51,14 +50,4 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 	req.Repair, req.Token, req.Holder, req.Quarantine = true, lease.token, lease.holder, x.quarantine()
 	req.Since = lease.since()
 	return req, true
-}
-
-// clear withdraws the remains of a lost lease: a minority would block others until its expiry. The
-// members have confirmed the lease, because they have extended it.
-func (x *extension) clear(l *renewed, req driver.RenewRequest) {
-	for _, i := range l.has {
-		x.janitors[i].add(newWithdrawal(driver.WithdrawRequest{
-			Name: req.Name, LeaseID: req.LeaseID, Proposer: driver.Confirmed, Token: l.known.token, Lead: x.lift(l.known.lead),
-		}, req.TTL))
-	}
 }

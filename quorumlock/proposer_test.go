@@ -257,3 +257,27 @@ func TestReleaseThroughAFailedEngine(t *testing.T) {
 		}
 	})
 }
+
+// TestLossLeavesTheRest checks a lease on two members. While its extension by one engine is on the
+// way, another engine extends it, and then one of the members loses its memory. For the first engine
+// the lease is lost. Nothing that it does about that lets another client in, which would get the
+// third member as well: the caller of the second engine has the lease until its deadline.
+func TestLossLeavesTheRest(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].breaks("Propose", errReset)
+		h := r.take("a")
+		r.links[1].slow(400 * time.Millisecond)
+		lost := make(chan error, 1)
+		go func() { lost <- r.extend(h) }()
+		settle(10 * time.Millisecond)
+		if err := r.another().extend(h); err != nil {
+			r.Fatalf("Extend by another engine: %v", err)
+		}
+		r.stores[1].Restart()
+		if err := <-lost; !isLost(err) {
+			r.Fatalf("Extend: %v, want ErrLost", err)
+		}
+		settle(time.Second)
+		r.another().outcome(ask("a"), driver.Held)
+	})
+}

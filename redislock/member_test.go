@@ -115,7 +115,7 @@ func TestMemberRestartWithData(t *testing.T) {
 		t.Errorf("Renew: %+v, want the lease with token %d", reply, h.Token)
 	}
 	votes(t, m, proposal("a"), driver.VoteHeld)
-	if token, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Proposer: driver.Confirmed, Token: h.Token}); err != nil || token != h.Token {
+	if token, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Released: true, Token: h.Token}); err != nil || token != h.Token {
 		t.Errorf("Withdraw = %d, %v; want %d", token, err, h.Token)
 	}
 	votes(t, m, proposal("a"), driver.VoteQuarantined)
@@ -244,7 +244,7 @@ func TestMemberOnFullServer(t *testing.T) {
 	if reply := m.Renew(t.Context(), []driver.RenewRequest{{Name: "b", LeaseID: kept.LeaseID, TTL: time.Second}})[0]; reply.Err != nil {
 		t.Errorf("Renew with a shorter TTL: %v", reply.Err)
 	}
-	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Proposer: driver.Confirmed, Token: h.Token, Lead: time.Second}); err != nil {
+	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Released: true, Token: h.Token, Lead: time.Second}); err != nil {
 		t.Errorf("Withdraw: %v", err)
 	}
 	_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "b", LeaseID: kept.LeaseID, Released: true, Token: kept.Token, KeepFor: time.Minute})

@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -54,8 +53,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 }
 
 // withdrawnBy reports whether req ends the lease. A release does; otherwise only its proposer can
-// withdraw it (INVARIANT I5).
+// withdraw it, until it is confirmed (INVARIANT I5).
 func (h *lease) withdrawnBy(req driver.WithdrawRequest) bool {
-	proposer := cmp.Or(h.proposer, driver.Confirmed)
-	return req.Released || proposer == req.Proposer && h.token <= req.Token
+	return req.Released || h.proposer == req.Proposer && h.token <= req.Token
 }

@@ -76,15 +76,12 @@ func (m *member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	if err := req.Check(); err != nil {
 		return 0, err
 	}
-	remember, proposer := "0", string(req.Proposer)
+	remember := "0"
 	if req.Cancel {
 		remember = form.MS(driver.TombstoneTTL)
 	}
-	if req.Proposer == driver.Confirmed {
-		proposer = ""
-	}
 	store, reply, err := m.ask(ctx, m.scripts.Withdraw, req.Name, req.LeaseID,
-		string(req.LeaseID), proposer, form.Flag(req.Released), form.Token(req.Token), form.US(req.Lead+driver.TombstoneTTL),
+		string(req.LeaseID), string(req.Proposer), form.Flag(req.Released), form.Token(req.Token), form.US(req.Lead+driver.TombstoneTTL),
 		form.MS(max(req.KeepFor, 0)), remember, form.MS(driver.TokenMemory))
 	if err != nil {
 		return 0, err

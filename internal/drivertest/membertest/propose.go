@@ -129,7 +129,7 @@ func ownLeaseOfOthersIsTold(t *T) {
 // proposesWithProposer: a proposal that no engine could withdraw is refused.
 func proposesWithProposer(t *T) {
 	req := t.ask("a", t.units(40))
-	for _, p := range []driver.Proposer{"", driver.Confirmed, req.Proposer[1:], "/" + req.Proposer[1:]} {
+	for _, p := range []driver.Proposer{"", req.Proposer[1:], "/" + req.Proposer[1:]} {
 		req.Proposer = p
 		reply, err := t.Propose(t.Context(), req)
 		t.want(errors.Is(err, driver.ErrInvalid), "a proposal by %q: %+v, %v; want ErrInvalid", p, reply, err)

@@ -45,23 +45,6 @@ func withdrawLeavesConfirmed(t *T) {
 	}
 }
 
-// withdrawOfConfirmed: a withdrawal with the proposer Confirmed and its token ends a confirmed
-// lease.
-func withdrawOfConfirmed(t *T) {
-	req := t.take("a", t.units(40))
-	rest := req
-	rest.Proposer = driver.Confirmed
-	t.endsNothing("Withdraw of what is confirmed, of a proposal", withdrawal(rest))
-	t.extend(req, t.units(40))
-	rest.Token -= 2
-	t.endsNothing("Withdraw of a smaller token", withdrawal(rest))
-	t.holding(req)
-	rest.Token = req.Token
-	t.mustWithdraw(rest)
-	t.free("a")
-	t.lost("repair of what was withdrawn", t.renew(t.repair(req)).Err)
-}
-
 // withdrawNeedsProposer: a request without a proposer ends no lease, and only a release keeps a
 // name closed or cancels.
 func withdrawNeedsProposer(t *T) {

@@ -134,9 +134,7 @@ func repairsUnknown(t *T) {
 	t.repaired(req)
 	t.holding(req)
 	t.counter("a", req.Token)
-	rest := req
-	rest.Proposer = driver.Confirmed
-	t.mustWithdraw(rest)
+	t.ends("release", ofReleased(req), req.Token)
 	next := t.ask("a", t.units(40))
 	next.Token = req.Token
 	t.vote("the token of a lease that was repaired", next, driver.VoteRefused)

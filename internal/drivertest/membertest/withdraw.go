@@ -13,7 +13,6 @@ func withdrawRules() []rule {
 		{"WithdrawLeavesOthers", withdrawLeavesOthers},
 		{"WithdrawLeavesOtherProposers", withdrawLeavesProposers},
 		{"WithdrawLeavesConfirmed", withdrawLeavesConfirmed},
-		{"WithdrawOfConfirmed", withdrawOfConfirmed},
 		{"WithdrawNeedsProposer", withdrawNeedsProposer},
 		{"ReleaseEndsAnyProposers", releaseEndsAny},
 		{"WithdrawStopsLateProposal", withdrawStopsLate},

@@ -2,8 +2,8 @@
 -- afterwards. It follows member.lua.
 --
 -- KEYS   LOCK, FENCE; CANCELLED is the tombstone of the lease ID
--- ARGV   ID of the lease; PROPOSER whose lease ends, empty for a confirmed lease; RELEASED 1 to
---        end the lease with any proposer and token, else 0; TOKEN the greatest that was proposed,
+-- ARGV   ID of the lease; PROPOSER whose lease ends; RELEASED 1 to end the lease with any
+--        proposer and token, confirmed or not, else 0; TOKEN the greatest that was proposed,
 --        0 if unknown; LIFT how far ahead of the clock, in us, the last token may be lifted;
 --        KEEP_FOR ms to keep the name closed, or 0; CANCEL_MEMORY ms to remember the cancel, 0 for
 --        no cancel; TOKEN_MEMORY of the last token in ms
@@ -29,8 +29,7 @@ local has = own and tonumber(own.token)
 local ended, lift, left = 0, 0, lock and lock.left or 0
 -- INVARIANT I4: only the exact lease. INVARIANT I5: an engine withdraws only its own proposal,
 -- and no greater token.
-local proposer = ARGV[PROPOSER] == '' and '' or '/' .. ARGV[PROPOSER]
-local ends = own and (ARGV[RELEASED] == '1' or own.proposer == proposer and has <= token)
+local ends = own and (ARGV[RELEASED] == '1' or own.proposer == '/' .. ARGV[PROPOSER] and has <= token)
 -- A lease that stays may be repaired later: its token was not withdrawn.
 if token > 0 and (ends or has ~= token) and token <= micros() + tonumber(ARGV[LIFT]) then
   lift = odd(token)

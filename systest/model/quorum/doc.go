@@ -20,6 +20,7 @@
 // of its proposal is still under way; each new proposal is above all earlier ones. An
 // extension counts nodes that have the lock with exactly this token. When it has a majority,
 // nodes that lack the lock are repaired, unless their counter is above the token. A release frees
-// the lock and lifts the counter above the token, on all nodes. A node that lost its memory
+// the lock and lifts the counter above the token, on all nodes. So does a break, but the holder goes
+// on until it learns of it. A node that lost its memory
 // neither accepts nor repairs until every lease that it may have forgotten has expired.
 package quorum

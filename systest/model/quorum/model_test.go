@@ -89,6 +89,16 @@ func TestProtocol(t *testing.T) {
 		p:     protocol{clients: 3, tokens: 3, returns: 1},
 		light: protocol{clients: 2, tokens: 3, returns: 1},
 		least: 100_000,
+	}, {
+		name:  "two clients that extend and whose locks are broken, no expiry",
+		p:     protocol{clients: 2, tokens: 2, extend: true, release: true, breaks: true},
+		light: protocol{clients: 2, tokens: 2, extend: true, breaks: true},
+		least: 100_000,
+	}, {
+		name:  "two clients that extend and whose locks are broken, an empty restart",
+		p:     protocol{clients: 2, tokens: 2, restarts: 1, extend: true, breaks: true},
+		light: protocol{clients: 2, tokens: 2, extend: true, breaks: true},
+		least: 500_000,
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,6 +152,9 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}, {
 		"a release that leaves the counter",
 		protocol{clients: 1, tokens: 1, extend: true, release: true, switched: releaseLifts}, cameBack,
+	}, {
+		"a break that leaves the counter",
+		protocol{clients: 1, tokens: 1, extend: true, breaks: true, switched: releaseLifts}, cameBack,
 	}, {
 		"no quarantine",
 		protocol{clients: 2, tokens: 2, restarts: 1, switched: keepQuiet}, sameToken,

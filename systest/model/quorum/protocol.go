@@ -61,6 +61,7 @@ type protocol struct {
 	returns  int  // how many may come back under the same lease ID after they gave up
 	extend   bool // holders may extend
 	release  bool // holders may release
+	breaks   bool // anybody may break the lock of a holder
 	shared   bool // the first two clients request one lease ID, for the same caller
 	uneven   bool // counters may be unequal at first
 	ordered  bool // the numbers of the nodes matter; traces need it
@@ -72,8 +73,8 @@ type protocol struct {
 func (p *protocol) exclusive() bool { return p.expiries == 0 }
 
 // final is the property that an old extension must not succeed. It cannot hold for a lock that
-// may both be forgotten and expire early, so one of the two is excluded.
-func (p *protocol) final() bool { return p.expiries == 0 || p.restarts == 0 }
+// may both be forgotten and end early, because it expires or a break has reached a minority.
+func (p *protocol) final() bool { return p.expiries == 0 && !p.breaks || p.restarts == 0 }
 
 func (p *protocol) off(r rule) bool { return p.switched == r }
 
@@ -241,7 +242,7 @@ const (
 	twoHolders  = "two clients hold the lock, and no lock expired early"
 	twoLeases   = "one lease ID has two leases at once"
 	extendedOld = "an extension succeeded that was sent after a later client had completed"
-	cameBack    = "a lease that a majority had released is on a majority again"
+	cameBack    = "a lease that was ended on a majority is on a majority again"
 )
 
 // complete makes client c a holder and returns the property that this breaks.
@@ -268,7 +269,7 @@ func (p *protocol) complete(w *world, c int) string {
 			broken = smaller
 		case p.exclusive() && p.same(c, uint8(i+1)) && (other.phase == holding || other.phase == extending):
 			broken = twoLeases
-		case p.exclusive() && (other.phase == holding || other.phase == extending):
+		case p.exclusive() && (other.phase == holding || other.phase == extending) && !other.broken:
 			broken = twoHolders
 		}
 	}
@@ -276,11 +277,11 @@ func (p *protocol) complete(w *world, c int) string {
 	return broken
 }
 
-// back returns the property that is broken if a released lease is back on a majority, or "".
+// back returns the property that is broken if a released or broken lease is back on a majority, or "".
 func (p *protocol) back(w *world) string {
 	for i := range w.clients {
 		c := &w.clients[i]
-		if c.phase != released || bits.OnesCount8(c.freed) < quorum {
+		if c.phase != released && !c.broken || bits.OnesCount8(c.freed) < quorum {
 			continue
 		}
 		count := 0

@@ -21,6 +21,8 @@ const (
 	sendExtension
 	deliverExtension
 	extensionDone
+	breaks
+	deliverBreak
 	deliverRepair
 	releases
 	givesUp
@@ -248,6 +250,9 @@ func (walk *walk) hold(c int) {
 			return ""
 		})
 	}
+	if walk.breaks && !own.broken {
+		walk.change(step{kind: breaks, client: c}, func(own *client) { own.broken, own.freed = true, 0 })
+	}
 	if walk.release {
 		walk.releases(c)
 	}
@@ -307,6 +312,12 @@ func (walk *walk) deliver(c, n int) {
 	if own.phase == extending {
 		arrive(deliverExtension, own.lease(), func(w *world) {
 			w.clients[c].acks |= bit(walk.extendAt(w, c, n, own.lease())) << n
+		})
+	}
+	if own.broken {
+		arrive(deliverBreak, own.lease(), func(w *world) {
+			walk.endReleased(w, c, n, own.lease())
+			w.clients[c].freed |= 1 << n
 		})
 	}
 	if own.phase == adopting {

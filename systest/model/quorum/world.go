@@ -51,10 +51,11 @@ type client struct {
 	gaveWay   uint8        // nodes from which the first round was withdrawn while it went on elsewhere
 	extended  bool         // an extension succeeded: nodes that may lack the lock are repaired
 	late      bool         // the current extension was sent after a later client had completed
+	broken    bool         // somebody has broken the lease; the client may not know yet
 	other     uint8        // token of a lease of the same ID from another client, as nodes reported it
 	replies   [nodes]uint8 // token that each node accepted in the current round; 0: no reply
 	acks      uint8        // nodes, as bits, that executed the current extension; while proposing, that reported other
-	freed     uint8        // nodes that executed the release; while adopting, that lack the lease
+	freed     uint8        // nodes that executed the release or the break; while adopting, that lack the lease
 	stale     uint8        // nodes that restarted since the lease was last known to be good
 	staleNext uint8        // nodes that restarted since the current extension was sent
 }
@@ -81,7 +82,7 @@ const (
 	nodeBits   = 2 + 3 + 4 + 4 + 1 + 1
 	viewBits   = 3 + 1 + 1 + 1 + 1 + 1
 	columnBits = nodeBits + maxClients*viewBits
-	clientBits = 3 + 3 + 3 + 3 + 3 + 4
+	clientBits = 3 + 3 + 3 + 3 + 3 + 5
 )
 
 // pack returns the key of w. With symmetric, worlds that differ only in the order of the nodes have
@@ -178,6 +179,7 @@ func (c *client) scalars(s *shifter) {
 	s.flag(&c.gaveUp)
 	s.flag(&c.extended)
 	s.flag(&c.late)
+	s.flag(&c.broken)
 }
 
 // faults writes or reads how many faults may still happen.

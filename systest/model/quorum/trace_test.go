@@ -51,6 +51,8 @@ var texts = map[kind]string{
 	sendExtension:          "C sends an extension to all nodes",
 	deliverExtension:       "C's extension arrives at node N: STATE",
 	extensionDone:          "C counts its answers: its lease is extended",
+	breaks:                 "C's lease is broken",
+	deliverBreak:           "the break of C's lease arrives at node N: STATE",
 	deliverRepair:          "C's repair arrives at node N: STATE",
 	releases:               "C releases",
 	givesUp:                "C gives up",
