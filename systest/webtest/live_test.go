@@ -90,21 +90,22 @@ func TestBarDrainsAndJumps(t *testing.T) {
 		return {at, fill: full};
 	}`, "orders/42")
 	steps := 0
+	var pace []float64 // of each step, 1 if as fast as the lease
 	for i := 1; i < len(drained.Fill); i++ {
 		if drained.Fill[i] > drained.Fill[i-1] {
 			t.Errorf("the bar grew from %f to %f, and nobody has renewed the lease", drained.Fill[i-1], drained.Fill[i])
 		}
 		if drained.Fill[i] < drained.Fill[i-1] {
 			steps++
+			pace = append(pace, (drained.Fill[i-1]-drained.Fill[i])*ttl.Seconds()*1000/(drained.At[i]-drained.At[i-1]))
 		}
 	}
 	if steps < len(drained.Fill)/2 {
 		t.Errorf("the bar changed in %d of %d pictures: it does not drain smoothly", steps, len(drained.Fill))
 	}
-	lost := (drained.Fill[0] - drained.Fill[len(drained.Fill)-1]) * ttl.Seconds()
-	passed := (drained.At[len(drained.At)-1] - drained.At[0]) / 1000
-	if lost < 0.8*passed || lost > 1.2*passed {
-		t.Errorf("the bar lost %.3f s of the lease in %.3f s", lost, passed)
+	slices.Sort(pace) // a late reply may correct the bar in one step
+	if pace := pace[len(pace)/2]; pace < 0.9 || pace > 1.1 {
+		t.Errorf("the bar drains %.3f times as fast as the lease", pace)
 	}
 	p.await("much of the lease is over", `(name) => (`+fill+`)(name) < 0.6`, "orders/42")
 	if err := l.Extend(t.Context(), ttl); err != nil {
