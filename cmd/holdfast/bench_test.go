@@ -52,7 +52,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("the answer is %+v", answer)
 		}
 		alone("after it")
-		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 			p := start(t, store, "bench", "--for", "30")
 			eventually(t, "bench has locks", func() bool { return strings.Contains(locks(t, store), "holdfast-bench-") })
 			p.signal(s)
