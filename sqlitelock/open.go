@@ -59,7 +59,7 @@ func OpenURL(ctx context.Context, rawURL string, opts *Options) (*Engine, error)
 	if err != nil { // err quotes the URL, which may contain a misplaced password
 		return nil, fmt.Errorf("%w sqlite URL: it is malformed; write special characters of the path as %%XX, for example %% as %%25", driver.ErrInvalid)
 	}
-	if u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
+	if u.Scheme != "sqlite" || u.Opaque != "" || u.OmitHost || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
 		return nil, fmt.Errorf("%w sqlite URL: want sqlite:///absolute/path/file.db, with three slashes; write ? and # of a path as %%3F and %%23", driver.ErrInvalid)
 	}
 	all := *cmp.Or(opts, &Options{})

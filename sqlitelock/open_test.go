@@ -191,7 +191,7 @@ func TestOpenURL(t *testing.T) {
 		want error
 	}{
 		{"sqlite://" + dir + "/a%20b%3F.db", nil},
-		{"sqlite:" + dir + "/c.db", nil},
+		{"sqlite:" + dir + "/c.db", driver.ErrInvalid},
 		{"sqlite://" + dir + "/c.db?allow_network=true", nil},
 		{"sqlite://" + dir + "/c.db?allow_network=maybe", driver.ErrInvalid},
 		{"sqlite://" + dir + "/c.db?allow_network=true&allow_network=true", driver.ErrInvalid},
