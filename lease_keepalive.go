@@ -44,6 +44,31 @@ func (k *leaseKeeper) add(l *Lease) (behind, ahead *Lease) {
 	return behind, ahead
 }
 
+// replace ends a lease for its holder and begins the next turn, for f, in one step: a lookup by
+// lease ID finds either l or the next turn. It returns nil if l has ended, was downgraded, is
+// not this client's latest lease of the name, has a request under way, or has less than half of
+// its TTL left.
+func (k *leaseKeeper) replace(l *Lease, f *follower, now instant) *Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != stateHeld || l.single || k.rivals[l.name] != l || l.term.underway > 0 ||
+		l.term.remaining(now) < l.term.presentTTL()/2 {
+		return nil
+	}
+	next := &Lease{
+		client: l.client, name: l.name, id: l.id, token: l.token + 1, holder: l.holder, asked: l.asked, outer: f.outer,
+		cancel: l.cancel, mode: l.mode, values: f.values, cohort: l.cohort, term: l.term.handedOn(f.keepAlive, now),
+	}
+	next.entry.Item = next
+	l.state, l.next = stateReleasing, next
+	k.table.Remove(&l.entry)
+	k.rivals[l.name] = next
+	k.putLocked(next)
+	return next
+}
+
 // update moves leases to their present places in the timetable.
 func (k *leaseKeeper) update(batch ...renewal) {
 	k.mu.Lock()
