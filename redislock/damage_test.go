@@ -206,7 +206,7 @@ func TestEverythingExpires(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	for what, make := range scenes {
-		make(t, e, what, 50*time.Millisecond, 100*time.Millisecond)
+		make(t, e, what, 500*time.Millisecond, time.Second)
 	}
 	keys, err := do(t, admin, "KEYS *").AsStrSlice()
 	if err != nil {
