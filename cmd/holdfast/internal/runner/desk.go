@@ -40,7 +40,7 @@ func (w *watch) tell() {
 // keeps refuses to end the lease before the job has ended.
 func (w *watch) keeps(_ context.Context, r keeper.Request) keeper.Answer {
 	return keeper.Answer{Status: exit.Config, Error: fmt.Sprintf(
-		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
+		"%s %s: holdfast %s releases it when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
 }
 
 // Reasons for the end of a lease that is still live.
