@@ -89,7 +89,7 @@ var wrong = []struct {
 	{64, `run --ttl 30S job -- true`, `--ttl "30S"`},
 	{64, `run --min-hold 0 job -- true`, `--min-hold "0": want more than 0`},
 	{64, `run --min-hold 3s --max-hold 2s job -- true`, `3s`},
-	{64, `run --max-hold 50ms job -- true`, `50ms`},
+	{64, `run --max-hold 50ms job -- true`, `--max-hold 50ms`},
 	{64, `run --ttl 2s --kill-after 1001ms job -- true`, `--kill-after 1.001s`},
 	{64, `run --on-lost panic job -- true`, `--on-lost "panic"`},
 	{64, `run --label novalue job -- true`, `--label "novalue"`},

@@ -54,9 +54,12 @@ func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
 	if err != nil {
 		return j, usage("%s: %w", verb, err)
 	}
-	ttl := runner.TTL(j.Opts)
+	ttl, flag := runner.TTL(j.Opts), "ttl"
+	if ttl < j.Opts.TTL {
+		flag = "max-hold"
+	}
 	if ttl < runner.MinTTL {
-		return j, usage("%s: --ttl %s: want at least %s, or there is no time to stop the work when the lock is lost", verb, ttl, runner.MinTTL)
+		return j, usage("%s: --%s %s: want at least %s, or there is no time to stop the work when the lock is lost", verb, flag, ttl, runner.MinTTL)
 	}
 	j.KillAfter = f.killAfter
 	switch {
