@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/quorumlock"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // build returns the path of the program.
@@ -100,6 +102,19 @@ func wantNothingLeft(t *testing.T, dsn string) {
 	}
 }
 
+// admit ends the quarantine of the new servers of a quorum.
+func admit(t *testing.T, url string) {
+	t.Helper()
+	engine, err := stores.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	if err := engine.(*quorumlock.Engine).Admit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSeats(t *testing.T) {
 	program := build(t)
 	t.Run("fencing", func(t *testing.T) {
@@ -125,7 +140,9 @@ func TestSeats(t *testing.T) {
 	})
 	t.Run("locks in a quorum", func(t *testing.T) {
 		servers := []string{testsvc.Redis(t).Addr, testsvc.Redis(t).Addr, testsvc.Redis(t).Addr}
-		out, _ := sell(t, program, 0, "-rounds", "4", "-store", "quorum+redis://"+strings.Join(servers, ",")+"?max_ttl=1s")
+		quorum := "quorum+redis://" + strings.Join(servers, ",")
+		admit(t, quorum)
+		out, _ := sell(t, program, 0, "-rounds", "4", "-store", quorum)
 		wantSoldOnce(t, out, 4)
 	})
 	t.Run("bookings in PostgreSQL", func(t *testing.T) {
