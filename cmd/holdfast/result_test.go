@@ -80,7 +80,7 @@ func TestResult(t *testing.T) {
 	store, dir := sqlite(t), t.TempDir()
 	file, junk := filepath.Join(dir, "file"), filepath.Join(dir, "junk")
 	touch(t, file)
-	write(t, junk, "\x7fELF")
+	write(t, junk, "\x7fELF\x00")
 	if err := os.Chmod(junk, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func TestTerminal(t *testing.T) {
 		t.Parallel()
 		// A command that cannot be started leaves the terminal to the shell.
 		file := filepath.Join(t.TempDir(), "no program")
-		write(t, file, "\x7fELF")
+		write(t, file, "\x7fELF\x00")
 		if err := os.Chmod(file, 0o755); err != nil {
 			t.Fatal(err)
 		}
