@@ -109,7 +109,7 @@ func (c *Client) latestToken(ctx context.Context, name string, closed bool) (uin
 	}
 	latest := uint64(0)
 	for _, h := range lock.Holders {
-		if h.LeaseID == "" {
+		if h.Foreign() {
 			return 0, fmt.Errorf("%w: a client that is not holdfast has it: end it there", ErrKindMismatch)
 		}
 		if h.Released == closed {

@@ -68,7 +68,7 @@ func (e *engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 	for _, lock := range locks {
 		for _, holding := range lock.Holders {
 			switch {
-			case holding.LeaseID == "":
+			case holding.Foreign():
 				foreign++
 			case req.Hits(holding.Token, holding.Released):
 				token = max(token, holding.Token)
