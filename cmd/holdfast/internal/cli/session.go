@@ -117,13 +117,16 @@ func closeLimit(err error) time.Duration {
 	return closeTimeout
 }
 
+// endSignals ask a command to end.
+var endSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
 // untilSignal calls f. A signal that asks to end cancels the context of f, and determines the exit
 // status. A second signal ends the program.
 func untilSignal(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, s := range endSignals {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}

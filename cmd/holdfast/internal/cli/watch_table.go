@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -47,7 +48,7 @@ func (s *stage) leave() {
 func showTable(ctx context.Context, screen *show.Terminal, out io.Writer, table *show.LiveTable, rounds show.Rounds) error {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, seen, failed := make(chan os.Signal, 8), make(chan show.Round), make(chan error, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(signals, endSignals...)
 	screen.Catch(signals)
 	defer screen.Release(signals)
 	defer cancel()
@@ -94,7 +95,6 @@ func showTable(ctx context.Context, screen *show.Terminal, out io.Writer, table 
 
 // heed handles a signal, and reports whether it ends the table.
 func (s *stage) heed(sig os.Signal, signals chan os.Signal) (over bool, _ error) {
-	n, ok := sig.(syscall.Signal)
 	switch {
 	case s.screen.IsStop(sig):
 		s.leave()
@@ -102,8 +102,8 @@ func (s *stage) heed(sig os.Signal, signals chan os.Signal) (over bool, _ error)
 		s.enter()
 	case sig == os.Interrupt:
 		return true, nil
-	case ok && (n == syscall.SIGTERM || n == syscall.SIGHUP || n == syscall.SIGQUIT):
-		return true, &exit.Error{Status: exit.Signal(n)}
+	case slices.Contains(endSignals, sig):
+		return true, &exit.Error{Status: exit.Signal(sig.(syscall.Signal))}
 	}
 	return false, nil // the window has a new size
 }
