@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/internal/contexttest"
 	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -219,42 +218,6 @@ func TestKeepAliveBatches(t *testing.T) {
 			need(t, size <= driver.MaxBatch, "a batch of %d, the limit is %d", size, driver.MaxBatch)
 		}
 	})
-}
-
-// TestLeaseContextCostsNothingUnused checks that the context of a lease allocates nothing before a
-// caller waits for its end, and that a derived context starts no goroutine.
-func TestLeaseContextCostsNothingUnused(t *testing.T) {
-	c := newClient(t, mem.New(nil), nil)
-	var leases []*holdfast.Lease
-	for i := range 101 { // AllocsPerRun runs the function 101 times
-		leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
-	}
-	l := leases[0]
-	if n := testing.AllocsPerRun(100, func() {
-		l, leases = leases[0], leases[1:]
-		if held, ok := holdfast.LeaseFromContext(l.Context()); l.Context().Err() != nil || !ok || held != l {
-			t.Errorf("%v, lease %v", l.Context().Err(), held)
-		}
-	}); n > 0 {
-		t.Errorf("%.0f allocations, want 0", n)
-	}
-	before := runtime.NumGoroutine()
-	var children []context.Context
-	for range 100 {
-		child, stop := context.WithCancel(context.WithValue(l.Context(), contexttest.Key, 1))
-		defer stop()
-		defer context.AfterFunc(child, func() {})()
-		children = append(children, child)
-	}
-	if n := runtime.NumGoroutine() - before; n > 0 {
-		t.Errorf("100 derived contexts run %d goroutines", n)
-	}
-	l.Release(t.Context())
-	for _, child := range children {
-		if held, _ := holdfast.LeaseFromContext(child); held != l || child.Err() == nil {
-			t.Errorf("a derived context: lease %v, %v", held, child.Err())
-		}
-	}
 }
 
 // TestRefreshesGoOutInBatches checks that the places of one client are refreshed in batches,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/contexttest"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
@@ -359,4 +361,40 @@ func TestLeasesAreOneThing(t *testing.T) {
 		wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
 		nothingLeft(t, engine, "a", "b")
 	})
+}
+
+// TestLeaseContextCostsNothingUnused checks that the context of a lease allocates nothing before a
+// caller waits for its end, and that a derived context starts no goroutine.
+func TestLeaseContextCostsNothingUnused(t *testing.T) {
+	c := newClient(t, mem.New(nil), nil)
+	var leases []*holdfast.Lease
+	for i := range 101 { // AllocsPerRun runs the function 101 times
+		leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
+	}
+	l := leases[0]
+	if n := testing.AllocsPerRun(100, func() {
+		l, leases = leases[0], leases[1:]
+		if held, ok := holdfast.LeaseFromContext(l.Context()); l.Context().Err() != nil || !ok || held != l {
+			t.Errorf("%v, lease %v", l.Context().Err(), held)
+		}
+	}); n > 0 {
+		t.Errorf("%.0f allocations, want 0", n)
+	}
+	before := runtime.NumGoroutine()
+	var children []context.Context
+	for range 100 {
+		child, stop := context.WithCancel(context.WithValue(l.Context(), contexttest.Key, 1))
+		defer stop()
+		defer context.AfterFunc(child, func() {})()
+		children = append(children, child)
+	}
+	if n := runtime.NumGoroutine() - before; n > 0 {
+		t.Errorf("100 derived contexts run %d goroutines", n)
+	}
+	l.Release(t.Context())
+	for _, child := range children {
+		if held, _ := holdfast.LeaseFromContext(child); held != l || child.Err() == nil {
+			t.Errorf("a derived context: lease %v, %v", held, child.Err())
+		}
+	}
 }

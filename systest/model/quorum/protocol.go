@@ -61,7 +61,7 @@ type protocol struct {
 	returns  int  // how many may come back under the same lease ID after they gave up
 	extend   bool // holders may extend
 	release  bool // holders may release
-	breaks   bool // anybody may break the lock of a holder
+	breaks   bool // the lease of a holder may be broken
 	shared   bool // the first two clients request one lease ID, for the same caller
 	uneven   bool // counters may be unequal at first
 	ordered  bool // the numbers of the nodes matter; traces need it

@@ -99,11 +99,6 @@ func (w *world) completed() (bits uint8) {
 	return bits
 }
 
-// withdraws makes a client without a lease give up.
-func (c *client) withdraws() {
-	c.phase, c.replies, c.other, c.acks, c.freed = withdrawn, [nodes]uint8{}, 0, 0, 0
-}
-
 // acquire yields the steps of client c up to its lease.
 func (walk *walk) acquire(c int) {
 	own := walk.from.clients[c]
@@ -343,23 +338,6 @@ func (walk *walk) deliver(c, n int) {
 	if own.phase == withdrawn {
 		withdraw(deliverWithdrawal, own.token)
 	}
-}
-
-// replaces returns the greatest token before the current one that no longer counts, and that a
-// node may replace.
-func (c *client) replaces() uint8 {
-	if c.prev < c.token {
-		return c.prev
-	}
-	return 0
-}
-
-// first returns the token of the first round.
-func (c *client) first() uint8 {
-	if c.prev != 0 {
-		return c.prev
-	}
-	return c.token
 }
 
 // relied reports whether a client may rely on the lock of a node.

@@ -51,7 +51,7 @@ type client struct {
 	gaveWay   uint8        // nodes from which the first round was withdrawn while it went on elsewhere
 	extended  bool         // an extension succeeded: nodes that may lack the lock are repaired
 	late      bool         // the current extension was sent after a later client had completed
-	broken    bool         // somebody has broken the lease; the client may not know yet
+	broken    bool         // another client has broken the lease; this one may not know yet
 	other     uint8        // token of a lease of the same ID from another client, as nodes reported it
 	replies   [nodes]uint8 // token that each node accepted in the current round; 0: no reply
 	acks      uint8        // nodes, as bits, that executed the current extension; while proposing, that reported other
@@ -66,6 +66,28 @@ func (c *client) lease() uint8 {
 		return c.other
 	}
 	return c.token
+}
+
+// replaces returns the greatest token before the current one that no longer counts, and that a
+// node may replace.
+func (c *client) replaces() uint8 {
+	if c.prev < c.token {
+		return c.prev
+	}
+	return 0
+}
+
+// first returns the token of the first round.
+func (c *client) first() uint8 {
+	if c.prev != 0 {
+		return c.prev
+	}
+	return c.token
+}
+
+// withdraws makes a client without a lease give up.
+func (c *client) withdraws() {
+	c.phase, c.replies, c.other, c.acks, c.freed = withdrawn, [nodes]uint8{}, 0, 0, 0
 }
 
 // A world is a state of the whole system.
